@@ -202,7 +202,7 @@ fn export_session(
 ) -> anyhow::Result<ExitCode> {
     let nothing = || format!("{} has nothing to export", path.display());
     let StoredTree { header, tree, name, .. } = session::read_tree(path)?.with_context(nothing)?;
-    if tree.entries().is_empty() {
+    if tree.is_empty() {
         anyhow::bail!(nothing());
     }
     let source = ExportSource { tree, header, name };

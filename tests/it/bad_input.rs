@@ -152,7 +152,7 @@ async fn continues(bench: &SessionBench, path: &std::path::Path, what: &str, not
     assert!(after.starts_with(&before), "{what}: the file was changed");
     let stored = pi::session::read_tree(path).unwrap().unwrap();
     let (tree, leaf) = (&stored.tree, stored.tree.leaf());
-    let ids: Vec<String> = tree.path(leaf).iter().map(|idx| tree.entries()[*idx].id.to_string()).collect();
+    let ids: Vec<String> = tree.path(leaf).iter().map(|idx| tree.entry(*idx).id.to_string()).collect();
     for id in branch {
         assert!(ids.iter().any(|other| other == id), "{what}: {id} is not on the branch {ids:?}");
     }

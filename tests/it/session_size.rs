@@ -103,7 +103,7 @@ type Picture = (
 
 fn picture(mut store: SessionStore) -> Picture {
     let tree = store.tree();
-    let entries = tree.entries().iter();
+    let entries = tree.entries();
     let entries = entries
         .map(|entry| (entry.id.to_string(), entry.parent, entry.kind, entry.is_silent, entry.at_ms))
         .collect();
@@ -132,7 +132,7 @@ fn session_with_an_outline_opens_without_reading_its_lines() {
     long.open().write_outline();
     assert_eq!(fs::metadata(long.outline()).unwrap().permissions().mode() & 0o777, 0o600);
     long.check(0);
-    assert!(read_tree(&long.path).unwrap().unwrap().tree.entries().len() > 1_300);
+    assert!(read_tree(&long.path).unwrap().unwrap().tree.len() > 1_300);
     // It may be deleted at any time.
     fs::remove_file(long.outline()).unwrap();
     long.check(long.len());

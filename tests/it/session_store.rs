@@ -1100,7 +1100,7 @@ fn a_moved_leaf_starts_a_branch_and_bodies_of_the_other_one_are_read_again() {
     let mut store = SessionStore::open(&path, || unreachable!("there is a header")).unwrap();
     let id = EntryId::new;
     let tree = store.tree();
-    let parents: Vec<Option<usize>> = tree.entries().iter().map(|entry| entry.parent).collect();
+    let parents: Vec<Option<usize>> = tree.entries().map(|entry| entry.parent).collect();
     assert_eq!(parents, [None, Some(0), Some(0), Some(2), Some(2), Some(2)]);
     let labels: Vec<(usize, String)> =
         tree.labels().into_iter().map(|(idx, label)| (idx, label.text)).collect();
@@ -1123,7 +1123,7 @@ fn a_moved_leaf_starts_a_branch_and_bodies_of_the_other_one_are_read_again() {
     written.unwrap();
     assert_eq!(entry.parent_id, Some(id("b")));
     // The picture that was taken before knows nothing of it; a new one does.
-    assert_eq!((tree.entries().len(), store.tree().entries().len()), (6, 7));
+    assert_eq!((tree.len(), store.tree().len()), (6, 7));
     assert_eq!(store.tree().path(store.tree().leaf()), [0, 1, 6]);
 
     assert!(store.move_leaf(None));

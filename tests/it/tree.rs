@@ -30,8 +30,8 @@ async fn tree(session: &Session) -> SessionTree {
 async fn find(session: &Session, text: &str) -> EntryId {
     let tree = tree(session).await;
     let said = |idx: &usize| tree.read(*idx).is_some_and(|entry| entry.body.preview(100) == text);
-    let idx = (0..tree.entries().len()).find(said).unwrap_or_else(|| panic!("no entry says {text}"));
-    tree.entries()[idx].id.clone()
+    let idx = (0..tree.len()).find(said).unwrap_or_else(|| panic!("no entry says {text}"));
+    tree.entry(idx).id.clone()
 }
 
 fn navigate(target: EntryId, summary: LeftBranch) -> SessionCommand {
@@ -348,12 +348,12 @@ async fn a_session_of_the_original_is_the_tree_the_original_shows() {
     let session = bench.resume(&tree_of_the_original(&bench)).await;
     let tree = tree(&session).await;
     let labels: Vec<(EntryId, String)> =
-        tree.labels().into_iter().map(|(idx, label)| (tree.entries()[idx].id.clone(), label.text)).collect();
+        tree.labels().into_iter().map(|(idx, label)| (tree.entry(idx).id.clone(), label.text)).collect();
     assert_eq!(labels, [(EntryId::new("3ca8047a"), "start".to_owned())]);
-    assert_eq!(tree.leaf(), Some(tree.entries().len() - 1));
-    let silent = tree.entries().iter().filter(|entry| entry.is_silent).count();
+    assert_eq!(tree.leaf(), Some(tree.len() - 1));
+    let silent = tree.entries().filter(|entry| entry.is_silent).count();
     assert_eq!(silent, 2, "answers that only call a tool");
-    let summaries = tree.entries().iter().filter(|entry| entry.kind == EntryKind::BranchSummary).count();
+    let summaries = tree.entries().filter(|entry| entry.kind == EntryKind::BranchSummary).count();
     assert_eq!(summaries, 1);
 }
 

@@ -75,7 +75,7 @@ fn export(handle: &SessionHandle, args: &str) -> Told {
         let Reply::Tree(tree) = tree.await.map_err(|error| error.to_string())? else {
             return Err("the session cannot be read".to_owned());
         };
-        if tree.entries().is_empty() {
+        if tree.is_empty() {
             return Err("there is nothing to export yet".to_owned());
         }
         let path = match args.as_str() {

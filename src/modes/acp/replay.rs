@@ -124,7 +124,7 @@ enum Piece {
 impl Conversation {
     fn new(session: SessionId, tree: SessionTree, cwd: PathBuf, home: Option<PathBuf>) -> Self {
         let mut left = tree.path(tree.leaf());
-        left.retain(|idx| is_shown(tree.entries()[*idx].kind));
+        left.retain(|idx| is_shown(tree.entry(*idx).kind));
         left.reverse();
         let (folders, forms) = (Folders { cwd, home }, Forms::new(&session));
         Self { session, tree, left, folders, forms, calls: Vec::new(), is_over: false }
@@ -161,7 +161,7 @@ impl Conversation {
     fn part(&self, entries: &[usize]) -> Part {
         let (mut part, mut lines) = (Part::default(), self.tree.lines());
         for idx in entries {
-            let id = &self.tree.entries()[*idx].id;
+            let id = self.tree.entry(*idx).id;
             let entry = match lines.read(*idx) {
                 Some(StoredEntry::Entry(entry)) => entry,
                 Some(StoredEntry::Line(line)) => {
@@ -183,7 +183,7 @@ impl Conversation {
     /// Copies the texts of `line` to the lines if that is enough; `false` otherwise.
     fn splice(&self, idx: usize, line: &str, part: &mut Part) -> bool {
         let Some(forms) = &self.forms else { return false };
-        let (entry, start) = (&self.tree.entries()[idx], part.text.len());
+        let (entry, start) = (&self.tree.entry(idx), part.text.len());
         let Part { text, pieces } = part;
         let push_call = |ReadCall { id, tool, arguments }: ReadCall<'_>, text: &mut String| {
             let call = Call { id: id.into_owned(), tool: tool.into_owned(), arguments };

@@ -42,7 +42,7 @@ pub(super) fn write(source: &ExportSource, read: Read, out: &mut dyn Write) -> i
         trajectory.add(&entry);
     }
     let mut totals = Totals::default();
-    for idx in 0..source.tree.entries().len() {
+    for idx in 0..source.tree.len() {
         read.entry(&source.tree, idx).iter().for_each(|entry| totals.add(entry));
     }
     let tools = system_state(&system).tools.into_iter().map(|tool| {

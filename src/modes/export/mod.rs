@@ -79,7 +79,7 @@ impl ExportSource {
     /// The entries that an export in `format` contains.
     fn entries(&self, format: ExportFormat) -> Vec<usize> {
         match format {
-            ExportFormat::Html => (0..self.tree.entries().len()).collect(),
+            ExportFormat::Html => (0..self.tree.len()).collect(),
             ExportFormat::Markdown | ExportFormat::Session | ExportFormat::Atif => {
                 self.tree.path(self.tree.leaf())
             }

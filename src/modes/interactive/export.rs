@@ -31,7 +31,7 @@ impl Effects {
             let Ok(Reply::Tree(tree)) = handle.request(SessionCommand::ReadTree).await else { return };
             let ExportRequest { path, format, secrets } = request.clone();
             let source = source(&state, tree);
-            if source.tree.entries().is_empty() {
+            if source.tree.is_empty() {
                 return drop(done.send(EffectDone::Failed("there is nothing to export yet".to_owned())));
             }
             let (secrets, source) = match secrets {

@@ -439,7 +439,7 @@ impl Client {
             let Reply::Tree(tree) = reply.await.map_err(|error| error.to_string())? else {
                 return Ok(Outcome::Done(None));
             };
-            if tree.entries().is_empty() {
+            if tree.is_empty() {
                 return Err("there is nothing to export yet".to_owned());
             }
             let path = match output {

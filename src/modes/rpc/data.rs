@@ -47,7 +47,7 @@ fn identify(data: &mut Value, state: &SessionState) {
 /// `get_session_stats`: counts, tokens and cost of the whole file. `estimate` is about the next
 /// request. Reads all answers; blocks.
 pub(super) fn stats(state: &SessionState, tree: &SessionTree, estimate: Option<u64>) -> Value {
-    let kinds = || tree.entries().iter().map(|entry| entry.kind);
+    let kinds = || tree.entries().map(|entry| entry.kind);
     let n_of = |wanted: EntryKind| kinds().filter(|kind| *kind == wanted).count();
     let n_calls = |idx: usize| match &tree.read(idx)?.body {
         EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
@@ -56,7 +56,7 @@ pub(super) fn stats(state: &SessionState, tree: &SessionTree, estimate: Option<u
         },
         _ => None,
     };
-    let answers = (0..tree.entries().len()).filter(|idx| tree.entries()[*idx].kind == EntryKind::Assistant);
+    let answers = (0..tree.len()).filter(|idx| tree.entry(*idx).kind == EntryKind::Assistant);
     let totals = &state.totals;
     let total = [totals.input, totals.output, totals.cache_read, totals.cache_write]
         .into_iter()
@@ -78,7 +78,7 @@ pub(super) fn stats(state: &SessionState, tree: &SessionTree, estimate: Option<u
     });
     data["cost"] = number(totals.cost_usd);
     let is_compacted =
-        tree.path(tree.leaf()).iter().any(|idx| tree.entries()[*idx].kind == EntryKind::Compaction);
+        tree.path(tree.leaf()).iter().any(|idx| tree.entry(*idx).kind == EntryKind::Compaction);
     let tokens = match (state.context.tokens, n_messages) {
         (Some(tokens), _) => Some(tokens),
         (None, 0) => Some(0),
@@ -116,7 +116,7 @@ fn number(value: f64) -> Value {
 /// The number of messages in the conversation that ends at the leaf. Reads few entries; blocks.
 pub(super) fn n_messages(tree: &SessionTree) -> usize {
     let path = tree.path(tree.leaf());
-    let kind = |idx: &usize| tree.entries()[*idx].kind;
+    let kind = |idx: &usize| tree.entry(*idx).kind;
     let compaction = path.iter().rposition(|idx| kind(idx) == EntryKind::Compaction);
     let mut n_summary = 0;
     let mut range = &path[..];
@@ -127,7 +127,7 @@ pub(super) fn n_messages(tree: &SessionTree) -> usize {
     {
         let kept = path[..at]
             .iter()
-            .position(|idx| tree.entries()[*idx].id.as_str() == compaction.first_kept_entry_id)
+            .position(|idx| tree.entry(*idx).id.as_str() == compaction.first_kept_entry_id)
             .unwrap_or(at);
         range = &path[kept..];
         n_system_before = path[kept..at].iter().filter(|idx| kind(idx) == EntryKind::System).count();
@@ -151,17 +151,16 @@ pub(super) fn n_messages(tree: &SessionTree) -> usize {
 /// # Errors
 /// If there is no entry `since`.
 pub(super) fn entries(tree: &SessionTree, since: Option<&str>) -> Result<String, String> {
-    let all = tree.entries();
     let start = match since {
         None => 0,
         Some(since) => {
-            let at = all.iter().position(|entry| entry.id.as_str() == since);
+            let at = tree.entries().position(|entry| entry.id.as_str() == since);
             at.ok_or_else(|| format!("Entry not found: {since}"))? + 1
         }
     };
     let mut data = r#"{"entries":["#.to_owned();
     let mut is_first = true;
-    for entry in (start..all.len()).filter_map(|idx| tree.read(idx)) {
+    for entry in (start..tree.len()).filter_map(|idx| tree.read(idx)) {
         if !std::mem::take(&mut is_first) {
             data.push(',');
         }
@@ -180,15 +179,14 @@ fn end_with_leaf(data: &mut String, tree: &SessionTree) {
 }
 
 fn leaf_id(tree: &SessionTree) -> Value {
-    tree.leaf().map(|leaf| Value::from(tree.entries()[leaf].id.as_str())).unwrap_or_default()
+    tree.leaf().map(|leaf| Value::from(tree.entry(leaf).id.as_str())).unwrap_or_default()
 }
 
 /// `get_tree`, as text, because its depth is that of the conversation. Blocks.
 pub(super) fn tree(tree: &SessionTree) -> String {
-    let all = tree.entries();
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); all.len()];
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.len()];
     let mut roots = Vec::new();
-    for (idx, entry) in all.iter().enumerate() {
+    for (idx, entry) in tree.entries().enumerate() {
         match entry.parent {
             Some(parent) => children[parent].push(idx),
             None => roots.push(idx),
@@ -245,7 +243,7 @@ fn siblings(entries: &[usize]) -> Vec<Step> {
 
 /// `get_fork_messages`. Blocks.
 pub(super) fn fork_messages(tree: &SessionTree) -> Value {
-    let users = (0..tree.entries().len()).filter(|idx| tree.entries()[*idx].kind == EntryKind::User);
+    let users = (0..tree.len()).filter(|idx| tree.entry(*idx).kind == EntryKind::User);
     let messages: Vec<Value> = users
         .filter_map(|idx| tree.read(idx))
         .filter_map(|entry| match &entry.body {

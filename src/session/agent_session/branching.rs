@@ -87,10 +87,10 @@ impl<'s> Branching<'s> {
         let target = target.clone();
         blocking(move || {
             let prompt = tree.read(at).and_then(|entry| copies::prompt_of(&entry));
-            let leaf = if prompt.is_some() { tree.entries()[at].parent } else { Some(at) };
+            let leaf = if prompt.is_some() { tree.entry(at).parent } else { Some(at) };
             let plan = wants_summary.then(|| tree.read_all(&tree.path_left(tree.leaf(), at)));
             let plan = plan.and_then(|entries| compaction::plan_branch(&entries, window, reserve));
-            let id = |idx: usize| tree.entries()[idx].id.clone();
+            let id = |idx: usize| tree.entry(idx).id.clone();
             Departure { target, leaf: leaf.map(id), prompt, from: tree.leaf().map(id), plan }
         })
         .await
@@ -171,7 +171,7 @@ impl<'s> Branching<'s> {
         let latest = || self.session.log.store().last_of(&[EntryKind::User]);
         let target = target.or_else(latest).ok_or(Refusal::NothingToPin)?;
         let (tree, at) = self.find(&target)?;
-        let kind = tree.entries()[at].kind;
+        let kind = tree.entry(at).kind;
         let is_message = matches!(kind, EntryKind::User | EntryKind::Assistant | EntryKind::ToolResult);
         if !is_message || !tree.path(tree.leaf()).contains(&at) {
             return Err(Refusal::NothingToPin.into());
@@ -201,7 +201,7 @@ impl<'s> Branching<'s> {
     pub(super) async fn fork(&mut self, target: &EntryId, if_busy: IfBusy) -> Result<Reply, SessionError> {
         self.check_idle(if_busy)?;
         let (tree, at) = self.find(target)?;
-        let (reading, entry) = (tree.clone(), tree.entries()[at].parent);
+        let (reading, entry) = (tree.clone(), tree.entry(at).parent);
         let prompt = blocking(move || reading.read(at).and_then(|entry| copies::prompt_of(&entry))).await?;
         let Some(prompt) = prompt else {
             return Err(Refusal::NotYourMessage.into());

@@ -222,8 +222,8 @@ impl SecretReport {
     pub fn of(tree: &SessionTree, entries: impl IntoIterator<Item = usize>) -> Self {
         let mut report = Self::default();
         for idx in entries {
-            let (Some(line), Some(entry)) = (tree.line(idx), tree.entries().get(idx)) else { continue };
-            report.add(&entry.id, &secrets_of_line(&line));
+            let Some(line) = tree.line(idx) else { continue };
+            report.add(tree.entry(idx).id, &secrets_of_line(&line));
         }
         report
     }

@@ -149,7 +149,7 @@ fn encode(stamp: Stamp, end: End, header: &Header, read: &Progress) -> serde_jso
     content.push(b'\n');
     content.reserve(tree.len() * 24);
     let mut rows = RowWriter { bytes: content, before: Before::default() };
-    for node in tree.nodes() {
+    for node in tree.nodes().iter() {
         rows.push(node);
     }
     let content = rows.bytes;

@@ -12,7 +12,7 @@ use crate::util::clock;
 
 use super::bodies::{self, LineReader};
 use super::entry::{Entry, EntryBody, EntryId};
-use super::tree::{Body, EntryKind, Location, Tree};
+use super::tree::{Body, EntryKind, Location, Node, Tree};
 
 /// The entries of a session in file order. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -20,17 +20,23 @@ pub struct SessionTree(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    entries: Vec<TreeEntry>,
+    nodes: Arc<Vec<Node>>,
+    /// The parent of each entry, [`NO_PARENT`] for a root. Following them ends.
+    parents: Vec<u32>,
+    /// Bodies in memory.
+    loaded: HashMap<usize, Arc<Entry>>,
     leaf: Option<usize>,
-    /// Where bodies are that are not in memory.
+    /// Where the other bodies are.
     file: Option<File>,
 }
 
+const NO_PARENT: u32 = u32::MAX;
+
 /// What is known of an entry without its body. Entries are named by their index.
-#[derive(Debug, Clone)]
-pub struct TreeEntry {
+#[derive(Debug, Clone, Copy)]
+pub struct TreeEntry<'t> {
     /// Unique in the file.
-    pub id: EntryId,
+    pub id: &'t EntryId,
     /// `None` for a root. Following parents always ends at one.
     pub parent: Option<usize>,
     /// What kind of entry it is.
@@ -39,9 +45,6 @@ pub struct TreeEntry {
     pub is_silent: bool,
     /// Milliseconds since the Unix epoch; 0 where that is unknown.
     pub at_ms: u64,
-    /// Its line names `parent`, not one that is missing.
-    pub(super) is_linked: bool,
-    body: Body,
 }
 
 /// Reads entries of a tree as they are. Lines that follow each other in the file take few
@@ -65,12 +68,11 @@ pub enum StoredEntry<'l> {
 impl TreeLines<'_> {
     /// The entry `idx`; `None` if it cannot be read. Blocks.
     pub fn read(&mut self, idx: usize) -> Option<StoredEntry<'_>> {
-        let Shared { entries, file, .. } = &*self.tree.0;
-        match &entries.get(idx)?.body {
-            Body::Loaded(entry) => Some(StoredEntry::Entry(Arc::clone(entry))),
+        match self.tree.body(idx)? {
+            Body::Loaded(entry) => Some(StoredEntry::Entry(entry)),
             Body::Lost => None,
             Body::OnDisk(location) => {
-                let line = self.reader.line(file.as_ref()?, *location)?;
+                let line = self.reader.line(self.tree.0.file.as_ref()?, location)?;
                 Some(StoredEntry::Line(String::from_utf8_lossy(line)))
             }
         }
@@ -95,24 +97,52 @@ impl PartialEq for SessionTree {
 
 impl SessionTree {
     pub(super) fn new(tree: &Tree, file: Option<File>) -> Self {
-        let parents = without_cycles((0..tree.len()).map(|idx| tree.parent(idx)).collect());
-        let entries = parents
-            .into_iter()
-            .enumerate()
-            .map(|(idx, parent)| {
-                let node = tree.node(idx);
-                let (id, body) = (node.id.clone(), tree.body(idx));
-                let (kind, is_silent, at_ms) = (node.kind, node.is_silent, node.at_ms);
-                let is_linked = node.parent_id.as_ref() == parent.map(|parent| &tree.node(parent).id);
-                TreeEntry { id, parent, kind, is_silent, at_ms, is_linked, body }
-            })
-            .collect();
-        Self(Arc::new(Shared { entries, leaf: tree.leaf(), file }))
+        let number = |idx: usize| u32::try_from(idx).unwrap_or(NO_PARENT);
+        let mut parents: Vec<u32> =
+            (0..tree.len()).map(|idx| tree.parent(idx).map_or(NO_PARENT, number)).collect();
+        break_cycles(&mut parents);
+        let (nodes, loaded) = (Arc::clone(tree.nodes()), tree.loaded().clone());
+        Self(Arc::new(Shared { nodes, parents, loaded, leaf: tree.leaf(), file }))
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.0.nodes.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.nodes.is_empty()
     }
 
     /// All entries, in the order of the file.
-    pub fn entries(&self) -> &[TreeEntry] {
-        &self.0.entries
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = TreeEntry<'_>> + ExactSizeIterator {
+        (0..self.len()).map(|idx| self.entry(idx))
+    }
+
+    /// The entry `idx`.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn entry(&self, idx: usize) -> TreeEntry<'_> {
+        let Node { id, kind, is_silent, at_ms, .. } = &self.0.nodes[idx];
+        TreeEntry { id, parent: self.parent(idx), kind: *kind, is_silent: *is_silent, at_ms: *at_ms }
+    }
+
+    /// The entry that `idx` follows; `None` for a root.
+    fn parent(&self, idx: usize) -> Option<usize> {
+        Some(self.0.parents[idx]).filter(|parent| *parent != NO_PARENT).map(|parent| parent as usize)
+    }
+
+    /// Whether the line of `idx` names its parent, not one that is missing.
+    pub(super) fn is_linked(&self, idx: usize) -> bool {
+        let parent = self.parent(idx).map(|parent| &self.0.nodes[parent].id);
+        self.0.nodes[idx].parent_id.as_ref() == parent
+    }
+
+    /// `None` if there is no such entry.
+    fn body(&self, idx: usize) -> Option<Body> {
+        Some(Body::of(idx, self.0.nodes.get(idx)?, &self.0.loaded))
     }
 
     /// The end of the active branch; `None` before the first entry.
@@ -122,12 +152,12 @@ impl SessionTree {
 
     /// The entry `id` means: the last one of that id. Looks at every entry.
     pub fn index_of(&self, id: &EntryId) -> Option<usize> {
-        self.0.entries.iter().rposition(|entry| entry.id == *id)
+        self.0.nodes.iter().rposition(|node| node.id == *id)
     }
 
     /// The entries from a root to `end`, which is the last one.
     pub fn path(&self, end: Option<usize>) -> Vec<usize> {
-        let mut path: Vec<usize> = std::iter::successors(end, |idx| self.0.entries[*idx].parent).collect();
+        let mut path: Vec<usize> = std::iter::successors(end, |idx| self.parent(*idx)).collect();
         path.reverse();
         path
     }
@@ -140,21 +170,20 @@ impl SessionTree {
 
     /// The whole entry; `None` if it cannot be read. Blocks.
     pub fn read(&self, idx: usize) -> Option<Arc<Entry>> {
-        let TreeEntry { id, body, .. } = self.0.entries.get(idx)?;
-        match body {
-            Body::Loaded(entry) => Some(Arc::clone(entry)),
+        match self.body(idx)? {
+            Body::Loaded(entry) => Some(entry),
             Body::Lost => None,
             Body::OnDisk(location) => {
-                let entry = bodies::read_entry(self.0.file.as_ref()?, *location)?;
+                let entry = bodies::read_entry(self.0.file.as_ref()?, location)?;
                 // Another entry where this one was: the file is not what it was.
-                (entry.id == *id).then(|| Arc::new(entry))
+                (entry.id == self.0.nodes[idx].id).then(|| Arc::new(entry))
             }
         }
     }
 
     /// The entries that can be read. Long lists are read by several threads. Blocks.
     pub fn read_all(&self, indices: &[usize]) -> Vec<Arc<Entry>> {
-        let on_disk = |idx: &usize| match self.0.entries.get(*idx)?.body {
+        let on_disk = |idx: &usize| match self.body(*idx)? {
             Body::OnDisk(location) => Some((*idx, location)),
             Body::Loaded(_) | Body::Lost => None,
         };
@@ -162,7 +191,7 @@ impl SessionTree {
         let read = self.0.file.as_ref().map(|file| bodies::read_entries(file, &locations));
         let mut read = places.into_iter().zip(read.unwrap_or_default()).peekable();
         let entries = indices.iter().filter_map(|idx| match read.next_if(|(place, _)| place == idx) {
-            Some((_, entry)) => entry.filter(|entry| entry.id == self.0.entries[*idx].id),
+            Some((_, entry)) => entry.filter(|entry| entry.id == self.0.nodes[*idx].id),
             None => self.read(*idx),
         });
         entries.collect()
@@ -175,7 +204,7 @@ impl SessionTree {
 
     /// Bytes of an entry's line; 0 if it is in memory or cannot be read.
     pub fn line_bytes(&self, idx: usize) -> u64 {
-        match self.0.entries.get(idx).map(|entry| &entry.body) {
+        match self.body(idx) {
             Some(Body::OnDisk(location)) => location.len.into(),
             _ => 0,
         }
@@ -183,12 +212,11 @@ impl SessionTree {
 
     /// The entry's line of the file, without a line break. Blocks.
     pub fn line(&self, idx: usize) -> Option<Cow<'_, str>> {
-        let TreeEntry { body, .. } = self.0.entries.get(idx)?;
-        match body {
+        match self.body(idx)? {
             Body::Loaded(entry) => Some(Cow::Owned(entry.to_line())),
             Body::Lost => None,
             Body::OnDisk(location) => {
-                let line = bodies::read_line(self.0.file.as_ref()?, *location)?;
+                let line = bodies::read_line(self.0.file.as_ref()?, location)?;
                 Some(Cow::Owned(String::from_utf8_lossy(&line).into_owned()))
             }
         }
@@ -197,7 +225,7 @@ impl SessionTree {
     /// The labels, by the entries that have them: of two the later one in the file counts,
     /// on whatever branch. Reads the entries that label; blocks.
     pub fn labels(&self) -> HashMap<usize, EntryLabel> {
-        let labelling = (0..self.0.entries.len()).filter(|idx| self.0.entries[*idx].kind == EntryKind::Label);
+        let labelling = (0..self.len()).filter(|idx| self.0.nodes[*idx].kind == EntryKind::Label);
         let mut by_id: HashMap<EntryId, Option<EntryLabel>> = HashMap::new();
         for entry in labelling.filter_map(|idx| self.read(idx)) {
             let EntryBody::Label(label) = &entry.body else { continue };
@@ -211,40 +239,43 @@ impl SessionTree {
         if by_id.is_empty() {
             return HashMap::new();
         }
-        let labelled = self.0.entries.iter().enumerate();
-        labelled.filter_map(|(idx, entry)| Some((idx, by_id.get(&entry.id)?.clone()?))).collect()
+        let labelled = self.0.nodes.iter().enumerate();
+        labelled.filter_map(|(idx, node)| Some((idx, by_id.get(&node.id)?.clone()?))).collect()
     }
 }
 
-/// The parents, but where entries follow each other in a circle, the first of them in the
-/// file is a root.
-fn without_cycles(mut parents: Vec<Option<usize>>) -> Vec<Option<usize>> {
+/// Where entries follow each other in a circle, the first of them in the file becomes a root.
+fn break_cycles(parents: &mut [u32]) {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         No,
         OnThisPath,
         Before,
     }
+    // Where every entry follows an earlier one there are no circles.
+    let is_before = |(idx, parent): (usize, &u32)| *parent == NO_PARENT || (*parent as usize) < idx;
+    if parents.iter().enumerate().all(is_before) {
+        return;
+    }
     let mut seen = vec![Seen::No; parents.len()];
     let mut path = Vec::new();
     for start in 0..parents.len() {
-        let mut at = Some(start);
-        while let Some(idx) = at.filter(|idx| seen[*idx] == Seen::No) {
-            seen[idx] = Seen::OnThisPath;
-            path.push(idx);
-            at = parents[idx];
+        let mut at = start;
+        while seen.get(at) == Some(&Seen::No) {
+            seen[at] = Seen::OnThisPath;
+            path.push(at);
+            at = parents[at] as usize;
         }
-        if let Some(again) = at.filter(|idx| seen[*idx] == Seen::OnThisPath) {
-            let circle = path.iter().skip_while(|idx| **idx != again);
+        if seen.get(at) == Some(&Seen::OnThisPath) {
+            let circle = path.iter().skip_while(|idx| **idx != at);
             if let Some(first) = circle.min() {
-                parents[*first] = None;
+                parents[*first] = NO_PARENT;
             }
         }
         for idx in path.drain(..) {
             seen[idx] = Seen::Before;
         }
     }
-    parents
 }
 
 #[cfg(test)]
@@ -254,7 +285,6 @@ mod tests {
     use crate::ai::Extra;
 
     use super::super::entry::Label;
-    use super::super::tree::Node;
     use super::*;
 
     fn push(tree: &mut Tree, id: &str, parent: Option<&str>, body: EntryBody) {
@@ -283,7 +313,7 @@ mod tests {
             push(&mut tree, id, *parent, other());
         }
         let tree = SessionTree::new(&tree, None);
-        let parents: Vec<Option<usize>> = tree.entries().iter().map(|entry| entry.parent).collect();
+        let parents: Vec<Option<usize>> = tree.entries().map(|entry| entry.parent).collect();
         assert_eq!(parents, expected);
     }
 
@@ -295,6 +325,17 @@ mod tests {
         check_parents(&circle, &[Some(2), None, Some(1), Some(2)]);
         // Of two entries with one id the later one is meant.
         check_parents(&[("a", None), ("a", None), ("b", Some("a"))], &[None, None, Some(1)]);
+    }
+
+    #[test]
+    fn picture_shares_the_entries_and_stays_as_it_was() {
+        let mut tree = Tree::default();
+        push(&mut tree, "a", None, other());
+        let picture = SessionTree::new(&tree, None);
+        assert!(Arc::ptr_eq(&picture.0.nodes, tree.nodes()));
+        push(&mut tree, "b", Some("a"), other());
+        assert_eq!((picture.len(), picture.leaf(), tree.len()), (1, Some(0), 2));
+        assert_eq!(SessionTree::new(&tree, None).len(), 2);
     }
 
     /// What may happen to a tree.
@@ -352,7 +393,7 @@ mod tests {
             prop_assert_eq!(tree.branch(), way(leaf));
             let snapshot = SessionTree::new(&tree, None);
             prop_assert_eq!(snapshot.leaf(), leaf);
-            prop_assert_eq!(snapshot.entries().iter().map(|entry| entry.parent).collect::<Vec<_>>(), parents.clone());
+            prop_assert_eq!(snapshot.entries().map(|entry| entry.parent).collect::<Vec<_>>(), parents.clone());
             prop_assert_eq!(snapshot.labels(), labels);
             if !parents.is_empty() {
                 let (from, to) = (ends.0.index(parents.len()), ends.1.index(parents.len()));
@@ -367,10 +408,14 @@ mod tests {
         #[test]
         fn following_parents_always_ends(parents in prop::collection::vec(prop::option::of(0_usize..30), 0..30)) {
             let n = parents.len();
-            let parents = without_cycles(parents.into_iter().map(|parent| parent.filter(|idx| *idx < n)).collect());
+            let mut parents: Vec<u32> = parents
+                .into_iter()
+                .map(|parent| parent.filter(|idx| *idx < n).map_or(NO_PARENT, |idx| idx as u32))
+                .collect();
+            break_cycles(&mut parents);
             for start in 0..n {
-                prop_assert!(std::iter::successors(Some(start), |idx| parents[*idx]).count() <= n + 1);
-                prop_assert!(std::iter::successors(Some(start), |idx| parents[*idx]).take(n + 1).count() <= n);
+                let above = |idx: &usize| Some(parents[*idx] as usize).filter(|parent| *parent < n);
+                prop_assert!(std::iter::successors(Some(start), above).take(n + 1).count() <= n);
             }
         }
     }

@@ -36,7 +36,7 @@ impl Location {
 }
 
 /// The properties of an entry that are known without its body.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) id: EntryId,
     pub(super) parent_id: Option<EntryId>,
@@ -76,6 +76,17 @@ pub(super) enum Body {
     OnDisk(Location),
     /// Its line was lost before it was read.
     Lost,
+}
+
+impl Body {
+    /// Of the entry `idx`, where these bodies are in memory.
+    pub(super) fn of(idx: usize, node: &Node, loaded: &HashMap<usize, Arc<Entry>>) -> Self {
+        match (loaded.get(&idx), node.location) {
+            (Some(entry), _) => Self::Loaded(Arc::clone(entry)),
+            (None, Some(location)) => Self::OnDisk(location),
+            (None, None) => Self::Lost,
+        }
+    }
 }
 
 /// What an entry is, as far as that can be told without its body.
@@ -223,7 +234,8 @@ pub(super) fn is_silent(body: &EntryBody) -> bool {
 /// All entries in file order, and the leaf new ones are appended to.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    nodes: Vec<Node>,
+    /// Shared with pictures of the tree; a change while there are such copies them.
+    nodes: Arc<Vec<Node>>,
     by_id: HashMap<EntryId, u32>,
     /// The bodies in memory.
     loaded: HashMap<usize, Arc<Entry>>,
@@ -257,8 +269,8 @@ const ID_BYTES: usize = 8;
 impl Tree {
     /// Room for this many entries.
     pub(super) fn with_capacity(n_entries: usize) -> Self {
-        let (nodes, by_id) = (Vec::with_capacity(n_entries), HashMap::with_capacity(n_entries));
-        Self { nodes, by_id, ..Self::default() }
+        let nodes = Arc::new(Vec::with_capacity(n_entries));
+        Self { nodes, by_id: HashMap::with_capacity(n_entries), ..Self::default() }
     }
 
     /// Adds an entry and makes it the leaf. If its id is already in use, later references
@@ -272,7 +284,7 @@ impl Tree {
         if let Some(earlier) = self.by_id.insert(node.id.clone(), number) {
             self.reused.entry(node.id.clone()).or_default().push(earlier as usize);
         }
-        self.nodes.push(node);
+        Arc::make_mut(&mut self.nodes).push(node);
         self.leaf = Some(idx);
         idx
     }
@@ -364,8 +376,13 @@ impl Tree {
         &self.nodes[idx]
     }
 
-    pub(super) fn nodes(&self) -> &[Node] {
+    pub(super) fn nodes(&self) -> &Arc<Vec<Node>> {
         &self.nodes
+    }
+
+    /// The bodies in memory, by the index of their entries.
+    pub(super) fn loaded(&self) -> &HashMap<usize, Arc<Entry>> {
+        &self.loaded
     }
 
     /// Makes an entry the leaf: what is added next follows it. Without one, what is added
@@ -380,11 +397,7 @@ impl Tree {
     }
 
     pub(super) fn body(&self, idx: usize) -> Body {
-        match (self.loaded.get(&idx), self.nodes[idx].location) {
-            (Some(entry), _) => Body::Loaded(Arc::clone(entry)),
-            (None, Some(location)) => Body::OnDisk(location),
-            (None, None) => Body::Lost,
-        }
+        Body::of(idx, &self.nodes[idx], &self.loaded)
     }
 
     /// Keeps a body in memory.
@@ -409,13 +422,14 @@ impl Tree {
 
     /// Records that the line of an entry is in the file.
     pub(super) fn set_location(&mut self, idx: usize, location: Option<Location>) {
-        self.nodes[idx].location = location;
+        Arc::make_mut(&mut self.nodes)[idx].location = location;
     }
 
     /// Forgets the locations of loaded entries, because the file was replaced.
     pub(super) fn forget_locations(&mut self) {
+        let nodes = Arc::make_mut(&mut self.nodes);
         for idx in self.loaded.keys() {
-            self.nodes[*idx].location = None;
+            nodes[*idx].location = None;
         }
     }
 

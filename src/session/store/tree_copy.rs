@@ -47,8 +47,8 @@ impl<'t> BranchCopy<'t> {
         self.change.and_then(|change| change(&line)).unwrap_or(line)
     }
 
-    fn entry(&self, idx: usize) -> &TreeEntry {
-        &self.tree.entries()[idx]
+    fn entry(&self, idx: usize) -> TreeEntry<'_> {
+        self.tree.entry(idx)
     }
 
     /// Whether somebody says something in it.
@@ -96,8 +96,8 @@ impl<'t> BranchCopy<'t> {
     fn linked(&self, idx: usize, parent: Option<&EntryId>) -> Option<String> {
         let entry = self.entry(idx);
         let line = self.tree.line(idx)?;
-        let follows = entry.parent.map(|idx| &self.entry(idx).id);
-        if entry.is_linked && follows == parent && entry.kind != EntryKind::Compaction {
+        let follows = entry.parent.map(|idx| self.entry(idx).id);
+        if self.tree.is_linked(idx) && follows == parent && entry.kind != EntryKind::Compaction {
             return Some(line.into_owned());
         }
         let mut read = Entry::parse(&line).ok()?;
@@ -170,7 +170,7 @@ pub(in crate::session) fn copy_file(
     let tree = SessionTree::new(&scan.tree, Some(file));
     let written = atomic_file::create_new(disk, [path.to_owned()], |out| {
         writeln!(out, "{}", journal::header_line(header))?;
-        for idx in 0..tree.entries().len() {
+        for idx in 0..tree.len() {
             let line = tree.line(idx).ok_or_else(|| io::Error::other("an entry can no longer be read"))?;
             writeln!(out, "{line}")?;
         }

@@ -39,7 +39,7 @@ pub(super) fn write(source: &ExportSource, read: Read, out: &mut dyn Write) -> i
     let labels = source.tree.labels();
     let (mut rows, mut totals, mut n_lost) = (Rows::new(), Totals::default(), 0);
     let mut block = Block::default();
-    for (idx, known) in source.tree.entries().iter().enumerate() {
+    for (idx, known) in source.tree.entries().enumerate() {
         let row = match read.entry(&source.tree, idx) {
             Some(entry) => {
                 totals.add(&entry);

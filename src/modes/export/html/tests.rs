@@ -142,7 +142,7 @@ fn hostile_content_in_every_field_stays_text() {
     for text in HOSTILE {
         let (header, lines) = session_full_of(text);
         let source = source(&header, &lines);
-        assert_eq!(source.tree.entries().len(), lines.len());
+        assert_eq!(source.tree.len(), lines.len());
         let page = page(&source);
         // The same elements with the same attributes, whatever the content.
         assert_eq!(tags(&page), expected, "{text}");

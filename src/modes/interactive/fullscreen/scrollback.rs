@@ -42,9 +42,9 @@ impl Earlier {
     /// otherwise nothing changes.
     pub(super) fn on_tree(&mut self, tree: SessionTree, transcript: &Transcript, n_released: usize) -> bool {
         let mut path = tree.path(tree.leaf());
-        let kind = |position: usize| tree.entries()[path[position]].kind;
+        let kind = |position: usize| tree.entry(path[position]).kind;
         let is_message = |position: &usize| matches!(kind(*position), EntryKind::User | EntryKind::Assistant);
-        let is_first = |idx: &usize| transcript.first_entry() == Some(&tree.entries()[*idx].id);
+        let is_first = |idx: &usize| transcript.first_entry() == Some(&tree.entry(*idx).id);
         let first = path.iter().position(is_first).unwrap_or(0);
         let end = match n_released {
             0 => Some(first),

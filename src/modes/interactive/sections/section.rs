@@ -42,7 +42,7 @@ enum Body {
 impl Section {
     /// The sections of a path from a position on, none of them read.
     pub(in super::super) fn of_path(tree: &SessionTree, path: &[usize], start: usize) -> Vec<Self> {
-        let kind = |position: usize| path.get(position).map(|idx| tree.entries()[*idx].kind);
+        let kind = |position: usize| path.get(position).map(|idx| tree.entry(*idx).kind);
         let mut starts: Vec<usize> = Vec::new();
         for position in start..path.len() {
             let n_entries = starts.last().map_or(usize::MAX, |start| position - start);

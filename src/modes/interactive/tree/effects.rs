@@ -76,11 +76,11 @@ pub(super) fn read(tree: SessionTree, options: TreeOptions, select: Option<&Entr
     let near = at.saturating_sub(FIRST_TEXTS)..(at + FIRST_TEXTS).min(outline.len());
     let texts =
         near.filter_map(|at| outline.row(at)).map(|row| (row.entry, describe(&tree, row.entry))).collect();
-    TreeView { tree, shape, labels, texts, options, selected }
+    TreeView { tree, shape, labels, texts, options, outline, selected: at }
 }
 
 fn prompts(tree: &SessionTree) -> Vec<(EntryId, String)> {
-    let is_prompt = |idx: &usize| tree.entries()[*idx].kind == EntryKind::User;
+    let is_prompt = |idx: &usize| tree.entry(*idx).kind == EntryKind::User;
     let prompts = tree.path(tree.leaf()).into_iter().filter(is_prompt);
-    prompts.map(|idx| (tree.entries()[idx].id.clone(), describe(tree, idx).text)).collect()
+    prompts.map(|idx| (tree.entry(idx).id.clone(), describe(tree, idx).text)).collect()
 }

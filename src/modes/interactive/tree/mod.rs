@@ -17,7 +17,7 @@ use crate::session::{EntryId, EntryLabel, PromptDraft, SessionTree};
 pub(super) use dialog::{TreeDialog, TreeOptions};
 pub(super) use done::on_done;
 
-use outline::Shape;
+use outline::{Outline, Shape};
 use texts::EntryText;
 
 /// Something about the tree for the world to do.
@@ -59,8 +59,9 @@ pub(super) struct TreeView {
     labels: HashMap<usize, EntryLabel>,
     texts: HashMap<usize, EntryText>,
     options: TreeOptions,
-    /// The entry to select.
-    selected: Option<usize>,
+    outline: Outline,
+    /// The row to select.
+    selected: usize,
 }
 
 #[cfg(test)]

@@ -56,27 +56,29 @@ pub(super) struct Outline {
 
 impl Shape {
     pub(super) fn new(tree: &SessionTree) -> Self {
-        let entries = tree.entries();
-        let mut is_active = vec![false; entries.len()];
-        for idx in tree.path(tree.leaf()) {
-            is_active[idx] = true;
+        let n_entries = tree.len();
+        let path = tree.path(tree.leaf());
+        let mut is_active = vec![false; n_entries];
+        for idx in &path {
+            is_active[*idx] = true;
         }
-        // Siblings as a list: what follows the active one last is visited first below.
-        let mut by_time: Vec<u32> = (0..entries.len()).filter_map(|idx| u32::try_from(idx).ok()).collect();
-        by_time.sort_by_key(|idx| {
-            let idx = *idx as usize;
-            (!is_active[idx], entries[idx].at_ms, idx)
-        });
-        let (mut first, mut next) = (vec![NONE; entries.len()], vec![NONE; entries.len()]);
+        let mut others: Vec<usize> = (0..n_entries).filter(|idx| !is_active[*idx]).collect();
+        let at_ms = |idx: &usize| tree.entry(*idx).at_ms;
+        // As they were written, unless a clock ran backwards.
+        if !others.is_sorted_by_key(at_ms) {
+            others.sort_by_key(at_ms);
+        }
+        // Siblings as a list: the one that is added last is its first, and visited first below.
+        let (mut first, mut next) = (vec![NONE; n_entries], vec![NONE; n_entries]);
         let mut first_root = NONE;
-        for idx in by_time.into_iter().rev() {
-            let slot = match entries[idx as usize].parent {
+        for idx in others.into_iter().rev().chain(path) {
+            let slot = match tree.entry(idx).parent {
                 Some(parent) => &mut first[parent],
                 None => &mut first_root,
             };
-            next[idx as usize] = std::mem::replace(slot, idx);
+            next[idx] = std::mem::replace(slot, u32::try_from(idx).unwrap_or(NONE));
         }
-        let mut order = Vec::with_capacity(entries.len());
+        let mut order = Vec::with_capacity(n_entries);
         let mut open = vec![first_root];
         while let Some(at) = open.pop() {
             if at == NONE {
@@ -117,7 +119,7 @@ impl Filter {
     /// Whether `entry` is shown. Answers that only call tools are not: their results say
     /// what was called. Unless the session ends with one.
     fn shows(self, tree: &SessionTree, entry: usize, is_labelled: bool) -> bool {
-        let head = &tree.entries()[entry];
+        let head = tree.entry(entry);
         if head.kind == EntryKind::Usage || (head.is_silent && tree.leaf() != Some(entry)) {
             return false;
         }
@@ -152,7 +154,7 @@ pub(super) struct View<'a> {
 
 impl Outline {
     pub(super) fn new(tree: &SessionTree, shape: &Shape, view: &View<'_>) -> Self {
-        let n_entries = tree.entries().len();
+        let n_entries = tree.len();
         let is_visible = |entry: usize| {
             view.filter.shows(tree, entry, (view.is_labelled)(entry))
                 && view.found.is_none_or(|found| found.contains(&entry))
@@ -164,7 +166,7 @@ impl Outline {
         let mut visible = vec![false; n_entries];
         let slot = |parent: u32| if parent == NONE { n_entries } else { parent as usize };
         for entry in shape.order.iter().map(|entry| *entry as usize) {
-            if let Some(parent) = tree.entries()[entry].parent {
+            if let Some(parent) = tree.entry(entry).parent {
                 above[entry] =
                     if visible[parent] { u32::try_from(parent).unwrap_or(NONE) } else { above[parent] };
             }
@@ -176,7 +178,8 @@ impl Outline {
         let mut n_shown = vec![0_u32; n_entries + 1];
         // The row of each entry; none for those that are not shown.
         let mut row_of = vec![NONE; n_entries];
-        let mut rows: Vec<OutlineRow> = Vec::new();
+        let n_visible = visible.iter().filter(|is_visible| **is_visible).count();
+        let mut rows: Vec<OutlineRow> = Vec::with_capacity(n_visible);
         for entry in shape.order.iter().map(|entry| *entry as usize).filter(|entry| visible[*entry]) {
             let parent = if above[entry] == NONE { NONE } else { row_of[above[entry] as usize] };
             if above[entry] != NONE {
@@ -221,11 +224,11 @@ impl Outline {
     /// if there is none.
     pub(super) fn place(&self, tree: &SessionTree, entry: Option<usize>) -> usize {
         let last = self.rows.len().saturating_sub(1);
-        let mut rows: Vec<u32> = vec![NONE; tree.entries().len()];
+        let mut rows: Vec<u32> = vec![NONE; tree.len()];
         for (at, row) in self.rows.iter().enumerate() {
             rows[row.entry] = u32::try_from(at).unwrap_or(NONE);
         }
-        let mut way = std::iter::successors(entry, |idx| tree.entries()[*idx].parent);
+        let mut way = std::iter::successors(entry, |idx| tree.entry(*idx).parent);
         way.find_map(|idx| (rows[idx] != NONE).then(|| rows[idx] as usize)).unwrap_or(last)
     }
 
@@ -302,7 +305,7 @@ mod tests {
                 Fold::Open => "-",
                 Fold::Closed => "+",
             };
-            format!("{gutter}{fold}{}", tree.entries()[row.entry].id)
+            format!("{gutter}{fold}{}", tree.entry(row.entry).id)
         };
         (0..outline.len()).map(row).collect()
     }
@@ -363,7 +366,7 @@ mod tests {
             let mut shown: Vec<usize> = (0..outline.len()).map(|at| outline.row(at).unwrap().entry).collect();
             for at in 0..outline.len() {
                 let row = outline.row(at).unwrap();
-                let mut way = std::iter::successors(tree.entries()[row.entry].parent, |idx| tree.entries()[*idx].parent);
+                let mut way = std::iter::successors(tree.entry(row.entry).parent, |idx| tree.entry(*idx).parent);
                 let above = way.find(|idx| found.contains(idx));
                 prop_assert_eq!(outline.row(row.parent as usize).map(|parent| parent.entry), above);
                 prop_assert!(row.parent == NONE || (row.parent as usize) < at);

@@ -129,9 +129,9 @@ fn called_by(tree: &SessionTree, idx: usize, entry: &Entry) -> Option<String> {
 
 /// The answer whose calls an entry belongs to.
 fn answer_of(tree: &SessionTree, idx: usize) -> Option<usize> {
-    let above = |idx: usize| tree.entries()[idx].parent;
+    let above = |idx: usize| tree.entry(idx).parent;
     let mut way = std::iter::successors(above(idx), |idx| above(*idx));
-    way.find(|idx| tree.entries()[*idx].kind == EntryKind::Assistant)
+    way.find(|idx| tree.entry(*idx).kind == EntryKind::Assistant)
 }
 
 /// What each call of an answer is, in short.
@@ -231,7 +231,7 @@ pub(super) fn search(tree: &SessionTree, query: &str, is_stale: &dyn Fn() -> boo
     let plain: Vec<&String> = words.iter().filter(is_plain).collect();
     let mut calls_above: Option<(usize, HashMap<String, String>)> = None;
     let mut found = Vec::new();
-    for (idx, head) in tree.entries().iter().enumerate() {
+    for (idx, head) in tree.entries().enumerate() {
         if idx % 64 == 0 && is_stale() {
             return None;
         }

@@ -143,11 +143,11 @@ fn check_branch(stored: &StoredTree, entries: &[Arc<Entry>], damage: &Damage) ->
     if damage.cuts_branch {
         return Ok(());
     }
-    if !damage.is_irregular && tree.entries().last().is_none_or(|end| end.id != last.id) {
+    if !damage.is_irregular && tree.entries().last().is_none_or(|end| *end.id != last.id) {
         return Ok(());
     }
     let branch: HashSet<&str> =
-        tree.path(tree.leaf()).into_iter().map(|idx| tree.entries()[idx].id.as_str()).collect();
+        tree.path(tree.leaf()).into_iter().map(|idx| tree.entry(idx).id.as_str()).collect();
     let by_id: HashMap<&str, &Arc<Entry>> = entries.iter().map(|entry| (entry.id.as_str(), entry)).collect();
     let mut at = Some(last);
     while let Some(entry) = at {

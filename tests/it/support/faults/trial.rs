@@ -594,5 +594,5 @@ impl<'a> Driver<'a> {
 }
 
 fn ids(tree: &SessionTree, fits: impl Fn(EntryKind) -> bool) -> Vec<EntryId> {
-    tree.entries().iter().filter(|entry| fits(entry.kind)).map(|entry| entry.id.clone()).collect()
+    tree.entries().filter(|entry| fits(entry.kind)).map(|entry| entry.id.clone()).collect()
 }

@@ -55,7 +55,7 @@ impl Stage {
 
     /// The pager of an idle session, opened where the main screen shows `place`.
     fn at(tree: SessionTree, place: Option<Anchor>, view: &ViewSettings, size: Size) -> Self {
-        let leaf = tree.leaf().map(|idx| tree.entries()[idx].id.clone());
+        let leaf = tree.leaf().map(|idx| tree.entry(idx).id.clone());
         let start = PagerStart { leaf, is_busy: false, events: Vec::new(), place };
         let pager = PagerView::of_session("A session", (tree, start), view, Highlighter::new());
         Self::of(pager, size)
@@ -241,7 +241,7 @@ fn answer_in_progress_is_shown_and_grows_at_the_end() {
     ] {
         main.apply(&event, Duration::ZERO);
     }
-    let leaf = tree.leaf().map(|idx| tree.entries()[idx].id.clone());
+    let leaf = tree.leaf().map(|idx| tree.entry(idx).id.clone());
     let mut events = main.in_progress(Duration::ZERO);
     // Before the session was read.
     events.push((delta(" second"), Duration::ZERO));

@@ -112,8 +112,8 @@ const CHOICES: [&str; 3] = ["No summary", "Summarise", "Summarise with a focus o
 
 impl TreeDialog {
     pub(in super::super) fn new(view: TreeView, phase: Phase) -> Self {
-        let TreeView { tree, shape, labels, texts, options, selected } = view;
-        let mut dialog = Self {
+        let TreeView { tree, shape, labels, texts, options, outline, selected } = view;
+        Self {
             filter: options.filter(),
             skip_prompt: options.skip_prompt,
             is_busy: phase != Phase::Idle,
@@ -123,18 +123,16 @@ impl TreeDialog {
             pinned: HashSet::new(),
             texts,
             awaited: HashSet::new(),
-            outline: Outline::default(),
+            outline,
             folded: HashSet::new(),
             search: Search::default(),
-            selected: 0,
+            selected,
             scroll: 0,
             page: 10,
             shows_label_times: false,
             stage: Stage::Browse,
             note: None,
-        };
-        dialog.rebuild(selected);
-        dialog
+        }
     }
 
     /// Lines that were asked for.
@@ -260,7 +258,7 @@ impl TreeDialog {
                 self.stage = Stage::Label { entry, field };
             }
             ("app.tree.togglePin", Some(entry)) => {
-                let (target, pinned) = (self.tree.entries()[entry].id.clone(), !self.pinned.contains(&entry));
+                let (target, pinned) = (self.tree.entry(entry).id.clone(), !self.pinned.contains(&entry));
                 let pin = SessionCommand::Pin { target: Some(target), pinned };
                 return OverlayStep::StayWith(DialogOutcome::session(pin));
             }
@@ -311,7 +309,7 @@ impl TreeDialog {
             return OverlayStep::Stay;
         }
         let is_worth_it = |idx: usize| {
-            let kind = self.tree.entries()[idx].kind;
+            let kind = self.tree.entry(idx).kind;
             matches!(
                 kind,
                 EntryKind::User
@@ -331,7 +329,7 @@ impl TreeDialog {
     }
 
     fn go(&self, entry: usize, summary: LeftBranch) -> OverlayStep {
-        let target = self.tree.entries()[entry].id.clone();
+        let target = self.tree.entry(entry).id.clone();
         OverlayStep::close_with(SessionCommand::Navigate { target, summary, if_busy: IfBusy::Cancel })
     }
 
@@ -387,7 +385,7 @@ impl TreeDialog {
         if text == before {
             return OverlayStep::Stay;
         }
-        let target = self.tree.entries()[entry].id.clone();
+        let target = self.tree.entry(entry).id.clone();
         let label = (!text.is_empty()).then(|| text.clone());
         if text.is_empty() {
             self.labels.remove(&entry);
