@@ -5,8 +5,10 @@
 //! conversation with every request would cost as much as encoding it. Edits of entries
 //! change one of these.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
+
+use rustc_hash::FxHasher;
 
 use crate::ai::{self, AssistantBlock, ContentBlock, Message, UserContent};
 
@@ -66,7 +68,7 @@ impl Prefix {
     pub(super) fn of(messages: &[Arc<Message>]) -> Self {
         let state = ai::system_state(messages);
         let tools = state.tools.iter().map(|tool| {
-            let mut hash = DefaultHasher::new();
+            let mut hash = FxHasher::default();
             sample(&tool.description, &mut hash);
             sample(&tool.parameters.to_string(), &mut hash);
             (tool.name.clone(), hash.finish())
@@ -123,12 +125,12 @@ fn first_named(before: &[(String, u64)], now: &[(String, u64)]) -> Option<(Strin
 }
 
 fn hash_of(text: &str) -> u64 {
-    let mut hash = DefaultHasher::new();
+    let mut hash = FxHasher::default();
     sample(text, &mut hash);
     hash.finish()
 }
 
-fn sample(text: &str, hash: &mut DefaultHasher) {
+fn sample(text: &str, hash: &mut FxHasher) {
     let bytes = text.as_bytes();
     bytes.len().hash(hash);
     bytes[..bytes.len().min(SAMPLE_BYTES)].hash(hash);
@@ -136,7 +138,7 @@ fn sample(text: &str, hash: &mut DefaultHasher) {
 }
 
 fn hash_of_message(message: &Message) -> u64 {
-    let mut hash = DefaultHasher::new();
+    let mut hash = FxHasher::default();
     std::mem::discriminant(message).hash(&mut hash);
     match message {
         Message::System(_) => {}
@@ -164,7 +166,7 @@ fn hash_of_message(message: &Message) -> u64 {
     hash.finish()
 }
 
-fn hash_block(block: &ContentBlock, hash: &mut DefaultHasher) {
+fn hash_block(block: &ContentBlock, hash: &mut FxHasher) {
     match block {
         ContentBlock::Image(image) => sample(&image.data, hash),
         other => sample(other.as_text().unwrap_or_default(), hash),

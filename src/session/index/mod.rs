@@ -373,7 +373,7 @@ pub fn list(folder: &Path, cwd: Option<&Path>) -> Vec<SessionSummary> {
         root: folder.to_owned(),
         file: PathBuf::new(),
         loaded: None,
-        rows: Rows::new(),
+        rows: Rows::default(),
         touched: HashSet::new(),
         packs: Packs::unwritable(),
     };

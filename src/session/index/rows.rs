@@ -4,12 +4,12 @@
 //! It is a cache: a file that is missing, damaged, of another version or unreadable counts
 //! as empty.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::util::atomic_file;
@@ -36,7 +36,7 @@ impl Row {
 
 /// The rows by the path of the session: as bytes, because the hash of a [`Path`] takes its
 /// components apart.
-pub(super) type Rows = HashMap<OsString, Row>;
+pub(super) type Rows = FxHashMap<OsString, Row>;
 
 /// Identifies the file and the format of its rows.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -676,6 +676,7 @@ impl SessionStore {
         let (missing, locations) = self.not_in_memory(&indices);
         self.reads.n_bodies += missing.len();
         let read = self.file().map(|file| bodies::read_entries(file, &locations)).unwrap_or_default();
+        self.tree.reserve_bodies(read.len());
         for (idx, entry) in missing.into_iter().zip(read) {
             // Another entry at this offset: the file was changed.
             if let Some(entry) = entry.filter(|entry| entry.id == self.tree.node(idx).id) {

@@ -8,6 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::util::clock;
 
 use super::bodies::{self, LineReader};
@@ -24,7 +26,7 @@ struct Shared {
     /// The parent of each entry, [`NO_PARENT`] for a root. Following them ends.
     parents: Vec<u32>,
     /// Bodies in memory.
-    loaded: HashMap<usize, Arc<Entry>>,
+    loaded: FxHashMap<usize, Arc<Entry>>,
     leaf: Option<usize>,
     /// Where the other bodies are.
     file: Option<File>,

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ai::Message;
@@ -80,7 +81,7 @@ pub(super) enum Body {
 
 impl Body {
     /// Of the entry `idx`, where these bodies are in memory.
-    pub(super) fn of(idx: usize, node: &Node, loaded: &HashMap<usize, Arc<Entry>>) -> Self {
+    pub(super) fn of(idx: usize, node: &Node, loaded: &FxHashMap<usize, Arc<Entry>>) -> Self {
         match (loaded.get(&idx), node.location) {
             (Some(entry), _) => Self::Loaded(Arc::clone(entry)),
             (None, Some(location)) => Self::OnDisk(location),
@@ -238,7 +239,7 @@ pub(super) struct Tree {
     nodes: Arc<Vec<Node>>,
     by_id: HashMap<EntryId, u32>,
     /// The bodies in memory.
-    loaded: HashMap<usize, Arc<Entry>>,
+    loaded: FxHashMap<usize, Arc<Entry>>,
     leaf: Option<usize>,
     /// Gaps whose id is known, each with the number of entries before it.
     gaps_by_id: HashMap<EntryId, (usize, GapParent)>,
@@ -381,7 +382,7 @@ impl Tree {
     }
 
     /// The bodies in memory, by the index of their entries.
-    pub(super) fn loaded(&self) -> &HashMap<usize, Arc<Entry>> {
+    pub(super) fn loaded(&self) -> &FxHashMap<usize, Arc<Entry>> {
         &self.loaded
     }
 
@@ -398,6 +399,11 @@ impl Tree {
 
     pub(super) fn body(&self, idx: usize) -> Body {
         Body::of(idx, &self.nodes[idx], &self.loaded)
+    }
+
+    /// Makes room for this many bodies more.
+    pub(super) fn reserve_bodies(&mut self, n_bodies: usize) {
+        self.loaded.reserve(n_bodies);
     }
 
     /// Keeps a body in memory.
