@@ -23,7 +23,7 @@ use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
 use crate::ai::models::{Model, Server, is_on_plan};
 use crate::ai::providers::Provider;
 use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
-use crate::ai::transport::{HttpBody, HttpRequest, Transport, WrittenBody, redact, root_cause, silence};
+use crate::ai::transport::{HttpBody, HttpRequest, Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
 /// Timeouts and retries of a provider.
@@ -161,13 +161,13 @@ fn to_send(codec: &'static dyn WireApi, request: &Arc<Request>) -> Result<HttpRe
         let (headers, body) = whole_body(codec, request)?;
         return addressed(codec, request, headers, HttpBody::Whole(body.into()));
     }
-    let later = Arc::clone(request);
-    let body = WrittenBody::begin(Arc::new(move |out| {
-        codec.write(&later, BodyTo::Writer(out)).map(drop).map_err(io::Error::other)
-    }));
     let mut n_bytes = 0;
     let headers = codec.write(request, BodyTo::Length(&mut n_bytes))?;
-    addressed(codec, request, headers, HttpBody::Written { n_bytes, body })
+    let later = Arc::clone(request);
+    let write = move |out: &mut dyn io::Write| {
+        codec.write(&later, BodyTo::Writer(out)).map(drop).map_err(io::Error::other)
+    };
+    addressed(codec, request, headers, HttpBody::Written { n_bytes, write: Arc::new(write) })
 }
 
 fn addressed(

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::{FutureExt as _, Stream, stream};
+use futures_util::{Stream, stream};
 use reqwest::RequestBuilder;
 use reqwest::header::CONTENT_LENGTH;
 use tokio::sync::mpsc;
@@ -23,34 +23,8 @@ pub(in crate::ai) enum HttpBody {
     Written {
         /// Its length; servers of HTTP/1 may reject a body without it.
         n_bytes: u64,
-        body: WrittenBody,
+        write: Arc<WriteBody>,
     },
-}
-
-/// A body that is written once for each attempt to send it.
-#[derive(Clone)]
-pub(in crate::ai) struct WrittenBody {
-    write: Arc<WriteBody>,
-    /// The pieces of the first attempt.
-    begun: Arc<Mutex<Option<Waiting>>>,
-}
-
-type Waiting = mpsc::Receiver<io::Result<Bytes>>;
-
-impl WrittenBody {
-    /// Begins to write at once, so that the first pieces are there when the length is known.
-    pub(in crate::ai) fn begin(write: Arc<WriteBody>) -> Self {
-        let begun = Arc::new(Mutex::new(Some(start(Arc::clone(&write)))));
-        Self { write, begun }
-    }
-
-    fn pieces(&self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
-        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let receiver = begun.unwrap_or_else(|| start(Arc::clone(&self.write)));
-        stream::unfold(receiver, |mut receiver| async {
-            receiver.recv().await.map(|piece| (piece, receiver))
-        })
-    }
 }
 
 impl fmt::Debug for HttpBody {
@@ -66,8 +40,8 @@ impl HttpBody {
     pub(super) fn attach(&self, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::Whole(bytes) => request.body(bytes.clone()),
-            Self::Written { n_bytes, body } => {
-                let body = reqwest::Body::wrap_stream(body.pieces());
+            Self::Written { n_bytes, write } => {
+                let body = reqwest::Body::wrap_stream(pieces(Arc::clone(write)));
                 request.header(CONTENT_LENGTH, *n_bytes).body(body)
             }
         }
@@ -80,25 +54,19 @@ const PIECE_BYTES: usize = 64 << 10;
 const MAX_WAITING: usize = 4;
 
 /// What `write` writes on a thread of its own, which waits while the connection is busy.
-/// Dropping the receiver ends it.
-fn start(write: Arc<WriteBody>) -> Waiting {
+/// Dropping the stream ends it.
+fn pieces(write: Arc<WriteBody>) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
-    let mut out = Pieces { sender: sender.clone(), bytes: BytesMut::new() };
-    let work = move || write(&mut out).and_then(|()| out.send());
-    let mut working = Box::pin(worker::run("request body", work));
-    // The thread starts now; the one that runs tasks may be busy for a while.
-    let failed = working.as_mut().now_or_never();
     tokio::spawn(async move {
-        let written = match failed {
-            Some(failed) => failed,
-            None => working.await,
-        };
+        let mut out = Pieces { sender: sender.clone(), bytes: BytesMut::new() };
+        let work = move || write(&mut out).and_then(|()| out.send());
+        let written = worker::run("request body", work).await;
         if let Err(error) = written.unwrap_or_else(|error| Err(io::Error::other(error))) {
             // If nobody receives it, the request was given up.
             drop(sender.send(Err(error)).await);
         }
     });
-    receiver
+    stream::unfold(receiver, |mut receiver| async { receiver.recv().await.map(|piece| (piece, receiver)) })
 }
 
 struct Pieces {
@@ -161,7 +129,7 @@ mod tests {
     async fn pieces_are_what_was_written() {
         let n_taken = Arc::default();
         let mut body = Vec::new();
-        let mut stream = Box::pin(WrittenBody::begin(lines(5_000, &n_taken)).pieces());
+        let mut stream = Box::pin(pieces(lines(5_000, &n_taken)));
         while let Some(piece) = stream.next().await {
             let piece = piece.unwrap();
             assert!(piece.len() <= PIECE_BYTES);
@@ -174,7 +142,7 @@ mod tests {
     async fn writer_waits_for_the_connection_and_ends_with_it() {
         let n_taken = Arc::new(AtomicUsize::new(0));
         let ended = Arc::clone(&n_taken);
-        let mut stream = Box::pin(WrittenBody::begin(lines(1_000_000, &n_taken)).pieces());
+        let mut stream = Box::pin(pieces(lines(1_000_000, &n_taken)));
         drop(stream.next().await.unwrap().unwrap());
         let per_piece = PIECE_BYTES / LINE.len();
         // The one that was taken, those that wait, and the one that waits to wait.
@@ -194,44 +162,7 @@ mod tests {
             out.write_all(LINE)?;
             Err(io::Error::other("no more"))
         });
-        let pieces: Vec<_> = WrittenBody::begin(write).pieces().collect().await;
+        let pieces: Vec<_> = pieces(write).collect().await;
         assert_eq!(pieces.last().unwrap().as_ref().unwrap_err().to_string(), "no more");
-    }
-
-    #[tokio::test]
-    async fn every_attempt_sends_the_whole_body() {
-        let n_taken = Arc::default();
-        let body = WrittenBody::begin(lines(3_000, &n_taken));
-        for _ in 0..3 {
-            let pieces: Vec<_> = body.pieces().collect().await;
-            let n_bytes: usize = pieces.into_iter().map(|piece| piece.unwrap().len()).sum();
-            assert_eq!(n_bytes, 3_000 * LINE.len());
-        }
-        assert_eq!(n_taken.load(Ordering::Relaxed), 9_000);
-    }
-
-    #[test]
-    fn writing_begins_while_the_runtime_is_busy() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let n_taken = Arc::new(AtomicUsize::new(0));
-        runtime.block_on(async {
-            let body = WrittenBody::begin(lines(10, &n_taken));
-            while n_taken.load(Ordering::Relaxed) < 10 {
-                std::thread::yield_now();
-            }
-            assert_eq!(body.pieces().collect::<Vec<_>>().await.len(), 1);
-        });
-    }
-
-    #[tokio::test]
-    async fn body_that_is_not_sent_is_not_written_on() {
-        let n_taken = Arc::new(AtomicUsize::new(0));
-        let ended = Arc::clone(&n_taken);
-        drop(WrittenBody::begin(lines(1_000_000, &n_taken)));
-        drop(n_taken);
-        while Arc::strong_count(&ended) > 1 {
-            tokio::task::yield_now().await;
-        }
-        assert!(ended.load(Ordering::Relaxed) < 1_000_000);
     }
 }

@@ -26,7 +26,7 @@ pub use credential::{AwsKeys, Credential, SignIn};
 pub(super) use framing::{Frames, Framing};
 pub use http::Transport;
 pub(super) use http::{HttpRequest, Route, connection_error, html_text, read_whole, root_cause};
-pub(super) use http_body::{HttpBody, WrittenBody};
+pub(super) use http_body::HttpBody;
 pub use http_call::{CallBody, CallError, CallReply, HttpCall};
 pub use quota::{Quota, QuotaWindow, Quotas};
 pub use roots::ExtraRoots;
