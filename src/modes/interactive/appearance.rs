@@ -4,6 +4,8 @@ use crate::config::{Capability, Dirs, Env, Settings};
 use crate::tui::term::{Questions, ReflowTraits};
 use crate::tui::theme::{Appearance, ColorDepth, TerminalColors, Theme};
 
+use super::terminal_env;
+
 pub(super) fn in_tmux(env: &Env) -> bool {
     env.is_set("TMUX")
 }
@@ -51,7 +53,7 @@ pub(super) struct Looks<'a> {
 impl Looks<'_> {
     /// Whether links are shown: as set, or because the terminal is known for it.
     pub(super) fn shows_links(&self, settings: &Settings) -> bool {
-        match settings.hyperlinks {
+        match terminal_env::hyperlinks(self.env, settings) {
             Capability::On => true,
             Capability::Off => false,
             Capability::Auto => !in_tmux(self.env) && self.has_links(),
@@ -61,14 +63,15 @@ impl Looks<'_> {
     fn has_links(&self) -> bool {
         let program = self.env.get("TERM_PROGRAM").unwrap_or_default();
         let term = self.env.get("TERM").unwrap_or_default();
-        ["iTerm.app", "WezTerm", "vscode", "ghostty", "WarpTerminal", "zed"].contains(&program.as_str())
+        let programs = ["iTerm.app", "WezTerm", "vscode", "ghostty", "WarpTerminal", "zed"];
+        programs.contains(&program.as_str())
             || ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"].contains(&term.as_str())
             || self.env.is_set("WT_SESSION")
     }
 
     /// Whether the terminal shows 24-bit colours: as set, or because it says so.
     pub(super) fn has_true_color(&self, settings: &Settings) -> bool {
-        match settings.true_color {
+        match terminal_env::true_color(self.env, settings) {
             Capability::On => true,
             Capability::Off => false,
             Capability::Auto => {
@@ -80,7 +83,7 @@ impl Looks<'_> {
 
     /// The colours of the terminal, by its name where it does not say more.
     pub(super) fn color_depth(&self, settings: &Settings) -> ColorDepth {
-        if settings.true_color == Capability::On {
+        if terminal_env::true_color(self.env, settings) == Capability::On {
             return ColorDepth::True;
         }
         // See <https://no-color.org>.

@@ -21,6 +21,7 @@ use super::effects::Effects;
 use super::keybindings;
 use super::msg::EffectDone;
 use super::pictures;
+use super::terminal_env;
 
 /// How long the terminal may take to answer, also over a slow connection.
 const ANSWER_LIMIT: Duration = Duration::from_millis(800);
@@ -35,6 +36,10 @@ const VARIABLES: &[&str] = &[
     "PI_CACHE_RETENTION",
     "PI_COPILOT_CLIENT_ID",
     "PI_TUI_ESC_TIMEOUT",
+    "PI_HYPERLINKS",
+    "PI_TRUE_COLOR",
+    "PI_IMAGE_PROTOCOL",
+    "PI_CLIPBOARD_OSC52",
     "PI_PROGRAM_STATUS",
     "NO_COLOR",
     "HTTPS_PROXY",
@@ -153,7 +158,7 @@ impl Report {
         let version = answers.and_then(|answers| answers.version.clone()).or_else(|| env.get("TERM_PROGRAM"));
         let name =
             version.map_or_else(|| format!("TERM={term}"), |version| format!("{version}, TERM={term}"));
-        let is_remote = env.is_set("SSH_TTY") || env.is_set("SSH_CONNECTION");
+        let is_remote = terminal_env::is_remote(env);
         let hosts = [
             (in_tmux(env), "tmux"),
             (env.is_set("STY"), "screen"),

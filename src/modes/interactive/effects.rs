@@ -28,6 +28,7 @@ use super::overlays::ReadTrace;
 use super::prompt_history::{HistoryEffect, HistoryWriter};
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFinder, SessionFolders};
+use super::terminal_env;
 use super::tree::TreeDone;
 
 /// The session, and the other objects that effects use.
@@ -231,7 +232,7 @@ impl Effects {
     /// Whether this machine has a clipboard that the user can access directly.
     pub(super) fn has_clipboard(&self) -> bool {
         let env = &self.env;
-        let remote = env.is_set("SSH_TTY") || env.is_set("SSH_CONNECTION") || in_tmux(env);
+        let remote = terminal_env::is_remote(env) || in_tmux(env);
         let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
         !remote && has_display
     }

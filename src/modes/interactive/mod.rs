@@ -42,6 +42,7 @@ mod session_picker;
 mod start;
 mod status;
 mod terminal;
+mod terminal_env;
 mod tool_view;
 mod transcript;
 mod tree;
@@ -447,13 +448,20 @@ impl Interactive {
         self.frames.request(FRAME);
     }
 
-    /// Uses the terminal's clipboard over ssh and in tmux, this machine's otherwise.
+    /// Uses the terminal's clipboard over ssh and in tmux, this machine's otherwise, or both.
     fn copy(&mut self, text: String) {
-        if self.effects.has_clipboard() {
-            return self.effects.copy(text);
+        let has_clipboard = self.effects.has_clipboard();
+        if has_clipboard {
+            self.effects.copy(text.clone());
+        }
+        if has_clipboard && !terminal_env::copies_to_terminal(&self.effects.env) {
+            return;
         }
         let written = self.terminal.control(&Control::Copy(text));
         self.exit_unless_written(written);
+        if has_clipboard {
+            return;
+        }
         self.app.status.hint = Some("copied through the terminal, if it supports that".to_owned());
     }
 

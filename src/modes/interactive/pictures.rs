@@ -17,6 +17,7 @@ use super::app::App;
 use super::appearance::in_tmux;
 use super::effects::Effects;
 use super::msg::{EffectDone, WorldEffect};
+use super::terminal_env;
 
 /// Pixels of a cell where the terminal does not say.
 const USUAL_CELL: (u16, u16) = (10, 20);
@@ -164,7 +165,7 @@ pub(super) fn view(
 /// The format in which this terminal gets pictures; `None` if it gets none.
 pub(super) fn format(env: &Env, settings: &Settings, answers: &TerminalAnswers) -> Option<PictureFormat> {
     let kitty = if in_tmux(env) { PictureFormat::KittyInTmux } else { PictureFormat::Kitty };
-    let format = match settings.picture_protocol {
+    let format = match terminal_env::picture_protocol(env, settings) {
         PictureProtocol::Auto => detected(env, answers)?,
         PictureProtocol::Kitty => kitty,
         PictureProtocol::Iterm => PictureFormat::Iterm,

@@ -33,6 +33,7 @@ use super::prompt_history::HistoryWriter;
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFolders};
 use super::terminal::{Drawing, Terminal};
+use super::terminal_env;
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
 use super::{Interactive, welcome};
@@ -97,7 +98,8 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     }
     let guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
-    let mut input = InputBroker::new();
+    let (escape_wait, wrong) = terminal_env::escape_wait(&start.env);
+    let mut input = InputBroker::new(escape_wait);
     let status = program_status::is_shown(&start.env);
     input.ask_with_cursor(Questions { status: status.is_none(), ..questions(&start.env) });
     let cursor = input.cursor_position();
@@ -106,6 +108,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let cursor = cursor.unwrap_or(Position::new(0, 0));
     let mut screen = InlineWindow::new(sink, size, cursor);
     let mut problems = start.problems.clone();
+    problems.extend(wrong);
     let settings = Arc::clone(&handle.state().settings);
     let looks = Looks { env: &start.env, dirs: &start.services.dirs };
     let answers = input.answers().clone();

@@ -23,16 +23,14 @@ use super::{InputEvent, normalize};
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum wait for answers before another program reads.
 const ANSWER_LIMIT: Duration = Duration::from_millis(200);
-/// Maximum time between an Escape and the rest of its sequence. Over ssh and on slow
-/// terminals the two arrive separately, and an arrow key would count as Escape.
-const ESCAPE_WAIT: Duration = Duration::from_millis(50);
-
 /// Reads the terminal's input. At most one may exist.
 #[derive(Debug, Default)]
 pub struct InputBroker {
     reader: Option<Reader>,
     resizes: Option<Signal>,
     parser: Parser,
+    /// How long an Escape waits for the rest of a sequence.
+    escape_wait: Duration,
     /// Parsed events that were not returned yet.
     ready: VecDeque<InputEvent>,
     /// When the Escape in the parser counts as a key of its own; `None` if there
@@ -46,9 +44,10 @@ pub struct InputBroker {
 }
 
 impl InputBroker {
-    /// A broker that is not reading yet; the first [`Self::next`] starts it.
-    pub fn new() -> Self {
-        Self::default()
+    /// A broker that is not reading yet; the first [`Self::next`] starts it. `escape_wait` is the
+    /// longest time between an Escape and the rest of its sequence.
+    pub fn new(escape_wait: Duration) -> Self {
+        Self { escape_wait, ..Self::default() }
     }
 
     /// The next event. Cancel safe: an event is either returned or kept.
@@ -175,7 +174,7 @@ impl InputBroker {
     fn understand(&mut self, bytes: &[u8]) {
         let mut sent = Vec::new();
         self.parser.feed(bytes, &mut sent);
-        self.escape_at = self.parser.holds_escape().then(|| Instant::now() + ESCAPE_WAIT);
+        self.escape_at = self.parser.holds_escape().then(|| Instant::now() + self.escape_wait);
         self.take_sent(sent);
     }
 
@@ -252,11 +251,13 @@ mod tests {
 
     use super::*;
 
+    const ESCAPE_WAIT: Duration = Duration::from_millis(10);
+
     /// A broker that reads a pipe, and the pipe's write end.
     fn broker() -> (InputBroker, io::PipeWriter) {
         let (terminal, keys) = io::pipe().unwrap();
         let reader = Reader::start(File::from(std::os::fd::OwnedFd::from(terminal))).unwrap();
-        (InputBroker { reader: Some(reader), ..InputBroker::default() }, keys)
+        (InputBroker { reader: Some(reader), ..InputBroker::new(ESCAPE_WAIT) }, keys)
     }
 
     fn key(code: KeyCode) -> InputEvent {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lone_escape_is_a_key_after_fifty_milliseconds() {
+    async fn a_lone_escape_is_a_key_after_the_wait() {
         let (mut broker, _keys) = broker();
         broker.understand(b"\x1b");
         let began = Instant::now();

@@ -49,8 +49,9 @@ struct State {
 }
 
 impl InputBroker {
-    /// A broker that is not reading yet; the first [`Self::next`] starts it.
-    pub fn new() -> Self {
+    /// A broker that is not reading yet; the first [`Self::next`] starts it. The console sends
+    /// keys whole, so that an Escape need not wait.
+    pub fn new(_escape_wait: Duration) -> Self {
         Self::default()
     }
 

@@ -1,0 +1,112 @@
+//! What the environment says of the terminal. It decides before settings and detection.
+
+use std::time::Duration;
+
+use crate::config::{Capability, Env, PictureProtocol, Settings};
+
+/// How long an Escape waits for the rest of a sequence, in milliseconds.
+const ESCAPE_TIMEOUT: &str = "PI_TUI_ESC_TIMEOUT";
+const MAX_ESCAPE_WAIT_MS: u64 = 5_000;
+/// Terminals send a sequence at once.
+const LOCAL_ESCAPE_WAIT: Duration = Duration::from_millis(10);
+/// A network may deliver the rest of a sequence later, and an arrow key would count as Escape.
+const REMOTE_ESCAPE_WAIT: Duration = Duration::from_millis(100);
+
+/// Whether the terminal is on another machine.
+pub(super) fn is_remote(env: &Env) -> bool {
+    env.is_set("SSH_TTY") || env.is_set("SSH_CONNECTION")
+}
+
+/// How long an Escape that arrives alone waits before it counts as a key; and what is wrong with
+/// the value of the environment.
+pub(super) fn escape_wait(env: &Env) -> (Duration, Option<String>) {
+    let usual = if is_remote(env) { REMOTE_ESCAPE_WAIT } else { LOCAL_ESCAPE_WAIT };
+    let Some(value) = env.get(ESCAPE_TIMEOUT) else { return (usual, None) };
+    match value.trim().parse::<u64>().ok().filter(|ms| *ms <= MAX_ESCAPE_WAIT_MS) {
+        Some(ms) => (Duration::from_millis(ms), None),
+        None => {
+            let (ms, max) = (usual.as_millis(), MAX_ESCAPE_WAIT_MS);
+            let wrong =
+                format!("{ESCAPE_TIMEOUT}: \"{value}\" is not a number from 0 to {max}; pi waits {ms} ms");
+            (usual, Some(wrong))
+        }
+    }
+}
+
+/// Whether links are shown.
+pub(super) fn hyperlinks(env: &Env, settings: &Settings) -> Capability {
+    switch(env, "PI_HYPERLINKS").unwrap_or(settings.hyperlinks)
+}
+
+/// Whether the terminal shows 24-bit colours.
+pub(super) fn true_color(env: &Env, settings: &Settings) -> Capability {
+    switch(env, "PI_TRUE_COLOR").unwrap_or(settings.true_color)
+}
+
+/// How the terminal shows images.
+pub(super) fn picture_protocol(env: &Env, settings: &Settings) -> PictureProtocol {
+    let value = env.get("PI_IMAGE_PROTOCOL").unwrap_or_default();
+    match value.to_lowercase().as_str() {
+        "auto" => PictureProtocol::Auto,
+        "kitty" => PictureProtocol::Kitty,
+        "iterm2" => PictureProtocol::Iterm,
+        "sixel" => PictureProtocol::Sixel,
+        "off" | "none" | "0" => PictureProtocol::Off,
+        _ => settings.picture_protocol,
+    }
+}
+
+/// Whether copied text always goes to the terminal's clipboard too.
+pub(super) fn copies_to_terminal(env: &Env) -> bool {
+    switch(env, "PI_CLIPBOARD_OSC52") == Some(Capability::On)
+}
+
+fn switch(env: &Env, name: &str) -> Option<Capability> {
+    match env.get(name)?.to_lowercase().as_str() {
+        "1" | "true" | "on" | "yes" => Some(Capability::On),
+        "0" | "false" | "off" | "no" => Some(Capability::Off),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_waits_longer_over_a_network_and_as_long_as_asked() {
+        let check = |env: &[(&str, &str)], ms: u64, problem: Option<&str>| {
+            let expected = (Duration::from_millis(ms), problem.map(str::to_owned));
+            assert_eq!(escape_wait(&Env::of(env)), expected, "{env:?}");
+        };
+        check(&[], 10, None);
+        check(&[("SSH_TTY", "/dev/pts/1")], 100, None);
+        check(&[("SSH_CONNECTION", "1 2 3 4")], 100, None);
+        check(&[(ESCAPE_TIMEOUT, "25"), ("SSH_TTY", "/dev/pts/1")], 25, None);
+        check(&[(ESCAPE_TIMEOUT, "0")], 0, None);
+        check(&[(ESCAPE_TIMEOUT, "")], 10, None);
+        let wrong = |value: &str| {
+            format!("PI_TUI_ESC_TIMEOUT: \"{value}\" is not a number from 0 to 5000; pi waits 10 ms")
+        };
+        for value in ["5001", "-1", "soon", "99999999999999999999"] {
+            check(&[(ESCAPE_TIMEOUT, value)], 10, Some(&wrong(value)));
+        }
+    }
+
+    #[test]
+    fn environment_decides_before_settings() {
+        let mut settings = Settings { hyperlinks: Capability::Off, ..Settings::default() };
+        settings.picture_protocol = PictureProtocol::Sixel;
+        let check =
+            |env: &[(&str, &str)], links: Capability, color: Capability, protocol: PictureProtocol| {
+                let env = Env::of(env);
+                assert_eq!(hyperlinks(&env, &settings), links);
+                assert_eq!(true_color(&env, &settings), color);
+                assert_eq!(picture_protocol(&env, &settings), protocol);
+            };
+        check(&[], Capability::Off, Capability::Auto, PictureProtocol::Sixel);
+        check(&[("PI_HYPERLINKS", "maybe")], Capability::Off, Capability::Auto, PictureProtocol::Sixel);
+        let all = [("PI_HYPERLINKS", "1"), ("PI_TRUE_COLOR", "0"), ("PI_IMAGE_PROTOCOL", "Kitty")];
+        check(&all, Capability::On, Capability::Off, PictureProtocol::Kitty);
+    }
+}
