@@ -325,6 +325,19 @@ const SHORT: &[(&str, &str)] = &[
     ("-xt", "--exclude-tools"),
 ];
 
+/// Whether `pi FLAG` means something.
+pub(super) fn is_general_flag(flag: &str) -> bool {
+    let name = flag.split('=').next().unwrap_or(flag);
+    let is_of_clap = |arg: &clap::Arg| match name.strip_prefix("--") {
+        Some(long) => arg.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
+        None => arg.get_short().is_some_and(|short| name.strip_prefix('-') == Some(&*short.to_string())),
+    };
+    ["--", "--help", "-h"].contains(&name)
+        || IGNORED.iter().any(|flag| [flag.long, flag.short].contains(&name))
+        || SHORT.iter().any(|(short, _)| *short == name)
+        || Args::command().get_arguments().any(is_of_clap)
+}
+
 /// The arguments for clap, and notes about the others.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Sorted {

@@ -38,7 +38,11 @@ pub use docs::CHAPTERS;
 pub fn main() -> ExitCode {
     let env = Env::process();
     let home = Dirs::new(&env).home;
-    let sorted = args::sort_out(help_as_flag(std::env::args_os().collect()).into_iter());
+    let given: Vec<OsString> = std::env::args_os().collect();
+    if let Err(error) = words::check_first(given.get(1..).unwrap_or_default()) {
+        return modes::report_error(&error, home.as_deref());
+    }
+    let sorted = args::sort_out(help_as_flag(given).into_iter());
     let mut args = match args::parse(sorted.args) {
         Ok(args) => args,
         Err(error) => return modes::report_usage(&error.render(), error.use_stderr()),

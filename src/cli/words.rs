@@ -1,5 +1,7 @@
-//! First words that look like a sub-command but are none, such as `pi help` and
-//! `pi update`. They must not be sent to a model.
+//! First words that are no sub-commands of this version, such as `pi install` and
+//! `pi exprot`. They must not be sent to a model.
+
+use std::ffi::OsString;
 
 use clap::Command;
 
@@ -8,16 +10,25 @@ use crate::util::nearest::nearest;
 
 use super::args;
 
-/// Sub-commands of the original that this version does not have, and their
-/// alternatives.
+/// Sub-commands of the original that this version does not have, and what to do instead. As
+/// the first word they are never a message, because the original and later versions run them.
 const NOT_YET: &[(&str, &str)] = &[
-    ("install", ""),
-    ("list", "use pi --list-models for models, pi --resume for sessions"),
-    ("mcp", ""),
-    ("remove", ""),
-    ("uninstall", ""),
-    ("update", "build and install a newer version to update"),
+    ("install", PACKAGES),
+    ("list", "this version has no packages; pi models lists models, pi sessions lists sessions"),
+    (
+        "mcp",
+        "this version has no MCP servers; give the model commands that it can run with bash, described in a skill (pi docs skills)",
+    ),
+    ("remove", PACKAGES),
+    ("uninstall", PACKAGES),
+    (
+        "update",
+        "install a newer version to update pi; models are in ~/.pi/agent/models.json, and there are no packages to update",
+    ),
 ];
+
+const PACKAGES: &str = "this version has no packages; copy their skills, prompts and themes to ~/.pi/agent/skills, prompts and themes, \
+or name their directories in the settings of these names";
 
 /// Common other names of sub-commands and flags.
 const ALIASES: &[(&str, &str)] = &[
@@ -25,13 +36,36 @@ const ALIASES: &[(&str, &str)] = &[
     ("login", "pi auth login"),
     ("logout", "pi auth logout"),
     ("resume", "pi --resume"),
-    ("sessions", "pi --resume"),
+    ("settings", "pi config"),
     ("status", "pi auth status"),
     ("upgrade", "pi --version"),
     ("version", "pi --version"),
 ];
 
-/// Rejects messages that are not for a model: a single word that looks like a
+/// Rejects command lines that begin with a sub-command which this version does not have;
+/// `words` are the arguments without the program's name. Their flags are not those of pi, so
+/// that this comes before flags are parsed.
+///
+/// # Errors
+/// Names what to do instead.
+pub(super) fn check_first(words: &[OsString]) -> anyhow::Result<()> {
+    let [first, rest @ ..] = words else { return Ok(()) };
+    let (first, next) = (first.to_str().unwrap_or_default(), rest.first().and_then(|next| next.to_str()));
+    let is_meant = match next {
+        _ if is_not_yet(first) => true,
+        Some(command) if first == "help" && rest.len() == 1 => {
+            let is_wrong = is_not_yet(command) || misspelt(command).is_some();
+            anyhow::ensure!(!is_wrong, refusal(command));
+            false
+        }
+        Some(flag) if flag.starts_with('-') => !args::is_general_flag(flag) && misspelt(first).is_some(),
+        _ => false,
+    };
+    anyhow::ensure!(!is_meant, refusal(first));
+    Ok(())
+}
+
+/// Rejects messages that are not for a model: a first word that looks like a
 /// command, and slash commands of the interactive mode, which are no prompt templates. With `is_print`, the user asked for an answer with
 /// `--print`, which makes any word a prompt.
 ///
@@ -46,17 +80,45 @@ pub(super) fn check(messages: &[String], is_print: bool) -> anyhow::Result<()> {
     if is_print {
         return Ok(());
     }
-    match messages {
+    match messages.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [word] if looks_like_a_command(word) => anyhow::bail!(refusal(word)),
-        // A package, in the original's syntax.
-        [word, what] if is_not_yet(word) && what.contains([':', '/', '@']) => anyhow::bail!(refusal(word)),
-        [word, flag] if is_not_yet(word) && flag.starts_with('-') => anyhow::bail!(refusal(word)),
+        [word, argument] if is_command_line(word, argument) => anyhow::bail!(refusal(word)),
+        [word, argument, ..] if misspelt(word).is_some_and(|meant| has_sub_command(&meant, argument)) => {
+            anyhow::bail!(refusal(word))
+        }
         _ => Ok(()),
     }
 }
 
+/// Whether two words are a command and its argument: `pi exprot 0198c2`, `pi login anthropic`.
+/// Two words may also be a question, so only letters in wrong order count as a mistake here.
+fn is_command_line(word: &str, argument: &str) -> bool {
+    let is_alias = ["login", "logout"].contains(&word);
+    let letters = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let is_swapped = misspelt(word).is_some_and(|meant| letters(&meant) == letters(word));
+    !argument.contains(char::is_whitespace) && (is_alias || is_swapped)
+}
+
 fn is_not_yet(word: &str) -> bool {
     NOT_YET.iter().any(|(name, _)| *name == word)
+}
+
+fn has_sub_command(command: &str, word: &str) -> bool {
+    args::command().find_subcommand(command).is_some_and(|found| found.find_subcommand(word).is_some())
+}
+
+/// The sub-command that `word` was probably meant to be.
+fn misspelt(word: &str) -> Option<String> {
+    if word == "help" || !looks_like_a_command(word) {
+        return None;
+    }
+    let command = args::command();
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    nearest(word, &names).filter(|meant| *meant != word).map(str::to_owned)
 }
 
 fn looks_like_a_command(word: &str) -> bool {
@@ -66,8 +128,9 @@ fn looks_like_a_command(word: &str) -> bool {
 
 fn refusal(word: &str) -> String {
     if let Some((name, instead)) = NOT_YET.iter().find(|(name, _)| *name == word) {
-        let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
-        return format!("pi {name} is not supported yet{instead}");
+        return format!(
+            "pi {name} is not supported yet: {instead}. To ask a model, use quotes: pi \"{name} …\""
+        );
     }
     let command = args::command();
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
@@ -91,8 +154,6 @@ mod tests {
 
     #[test]
     fn a_lone_word_that_looks_like_a_command_is_no_prompt() {
-        refused(&["update"], "pi update is not supported yet; build and install a newer version to update");
-        refused(&["install", "npm:x"], "pi install is not supported yet");
         refused(
             &["improt"],
             "pi has no command \"improt\"; did you mean pi import? To ask a model, use more words, or pi -p improt",
@@ -110,11 +171,62 @@ mod tests {
     }
 
     #[test]
+    fn a_misspelt_command_with_its_arguments_is_no_prompt() {
+        for (messages, meant) in [
+            (&["exprot", "0198c2"][..], "pi export?"),
+            (&["auht", "login"], "pi auth?"),
+            (&["confg", "set", "theme", "dark"], "pi config?"),
+            (&["login", "anthropic"], "pi auth login?"),
+            (&["logout", "anthropic"], "pi auth logout?"),
+        ] {
+            let messages: Vec<String> = messages.iter().map(|&message| message.to_owned()).collect();
+            let told = check(&messages, false).unwrap_err().to_string();
+            assert!(told.contains(meant), "{messages:?}: {told}");
+            assert!(check(&messages, true).is_ok(), "{messages:?}");
+        }
+    }
+
+    /// The error for these arguments, before flags are parsed.
+    fn first(words: &[&str]) -> Option<String> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        check_first(&words).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn sub_commands_of_the_original_say_what_to_do_instead_whatever_follows() {
+        for (name, instead) in NOT_YET {
+            for rest in [&[][..], &["x"], &["-l", "npm:x"], &["--all"], &["the", "docs"], &["--help"]] {
+                let told = first(&[&[*name], rest].concat()).unwrap_or_default();
+                let expected = format!(
+                    "pi {name} is not supported yet: {instead}. To ask a model, use quotes: pi \"{name} …\""
+                );
+                assert_eq!(told, expected, "{rest:?}");
+            }
+            assert!(first(&["help", name]).is_some() && first(&["-p", name]).is_none());
+            assert!(first(&[&format!("{name} the docs")]).is_none());
+        }
+    }
+
+    #[test]
+    fn flags_of_a_misspelt_command_are_not_taken_for_those_of_pi() {
+        assert!(first(&["sesions", "--json"]).unwrap().contains("did you mean pi sessions?"));
+        assert!(first(&["help", "sesions"]).unwrap().contains("did you mean pi sessions?"));
+        for words in
+            [&["sesions", "--model", "m"][..], &["hello", "--jsn"], &["sessions", "--json"], &["help", "me"]]
+        {
+            assert_eq!(first(words), None, "{words:?}");
+        }
+    }
+
+    #[test]
     fn prompts_are_prompts() {
         for messages in [
             &["fix the bug"][..],
             &["fix", "the", "bug"],
-            &["update", "the", "docs"],
+            &["does", "this"],
+            &["explore", "src"],
+            &["track", "changes"],
+            &["session", "handling", "is", "broken"],
             &["why?"],
             &["Hello"],
             &["@a.txt"],

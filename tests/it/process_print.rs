@@ -727,7 +727,9 @@ fn words_that_look_like_commands_are_answered_by_pi_and_not_by_a_model() {
     }
     for (args, expected) in [
         (&["update"][..], "pi: pi update is not supported yet"),
-        (&["install", "npm:x"], "pi: pi install is not supported yet"),
+        (&["install", "-l", "npm:x"], "pi: pi install is not supported yet: this version has no packages"),
+        (&["mcp", "list"], "pi: pi mcp is not supported yet: this version has no MCP servers"),
+        (&["sesions", "--json"], "pi: pi has no command \"sesions\"; did you mean pi sessions?"),
         (&["exprot"], "pi: pi has no command \"exprot\"; did you mean pi export?"),
         (&["-p", "/compact"], "pi: /compact is a command of the interactive mode"),
         (&["--export", "x"], "pi: no session id starts with \"x\""),
