@@ -122,7 +122,9 @@ impl Lines {
             }
             SessionEvent::BashOutput { id, chunk } => {
                 let id = self.bash_names.get(id).and_then(Option::as_ref);
-                self.line(&WireEvent::BashExecutionUpdate { id, delta: chunk }, out);
+                for delta in self.pieces(chunk) {
+                    self.line(&WireEvent::BashExecutionUpdate { id, delta }, out);
+                }
             }
             SessionEvent::BashEnded { id, .. } => drop(self.bash_names.remove(id)),
             SessionEvent::Settled { aborted } => {
@@ -262,7 +264,10 @@ impl Lines {
                 };
                 self.line(&event, out);
             }
-            AgentEvent::AgentEnd { messages } => self.held = Some(messages.clone()),
+            AgentEvent::AgentEnd { messages } => {
+                let whole = self.style == EventStyle::Whole;
+                self.held = Some(if whole { messages.clone() } else { Vec::new() });
+            }
         }
     }
 
@@ -285,14 +290,16 @@ impl Lines {
                 self.answer_event(event, out);
             }
             StreamEvent::Delta { index, text } => {
-                let (content_index, delta) = (*index, text.as_str());
-                let event = match self.answer.open.get(*index).copied().flatten() {
-                    Some(OpenBlock::Text) => AnswerEvent::TextDelta { content_index, delta },
-                    Some(OpenBlock::Thinking) => AnswerEvent::ThinkingDelta { content_index, delta },
-                    Some(OpenBlock::ToolCall) => AnswerEvent::ToolcallDelta { content_index, delta },
-                    None => return,
-                };
-                self.answer_event(event, out);
+                let content_index = *index;
+                let Some(block) = self.answer.open.get(*index).copied().flatten() else { return };
+                for delta in self.pieces(text) {
+                    let event = match block {
+                        OpenBlock::Text => AnswerEvent::TextDelta { content_index, delta },
+                        OpenBlock::Thinking => AnswerEvent::ThinkingDelta { content_index, delta },
+                        OpenBlock::ToolCall => AnswerEvent::ToolcallDelta { content_index, delta },
+                    };
+                    self.answer_event(event, out);
+                }
             }
             StreamEvent::BlockEnd { index, block } => {
                 self.answer.end(*index);
@@ -347,6 +354,18 @@ impl Lines {
             self.line(&WireEvent::ThinkingLevelChanged { level: state.thinking }, out);
         }
         self.note_state(state);
+    }
+
+    /// What a client slower than the session gets of a text that arrives: all of it, in as many
+    /// lines as their limit needs.
+    fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
+        let limit = if self.style == EventStyle::Slim { slim::PIECE_BYTES } else { usize::MAX };
+        let mut rest = Some(text);
+        std::iter::from_fn(move || {
+            let (piece, later) = rest?.split_at(rest?.floor_char_boundary(limit));
+            rest = Some(later).filter(|later| !later.is_empty());
+            Some(piece)
+        })
     }
 
     fn line(&self, event: &WireEvent<'_>, out: &mut String) {

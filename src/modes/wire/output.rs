@@ -232,3 +232,146 @@ impl<I: Waiting> Shared<I> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Weak;
+    use std::sync::mpsc;
+
+    use serde_json::json;
+
+    use crate::ai::{
+        AssistantBlock, AssistantMessage, BlockKind, Catalog, Message, Millis, StopReason, Text,
+    };
+    use crate::session::SessionState;
+
+    use super::super::EventStyle;
+    use super::super::slim::MAX_LINE_BYTES;
+    use super::*;
+
+    /// What a client read.
+    #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+    struct Reading {
+        n_bytes: usize,
+        longest_line: usize,
+        /// The largest piece that was written at once, all of which was in memory.
+        largest_write: usize,
+        n_delta_bytes: usize,
+        n_truncated_deltas: usize,
+    }
+
+    /// A client that counts; it reads nothing until it may.
+    struct CountingSink {
+        start: Option<mpsc::Receiver<()>>,
+        line: Vec<u8>,
+        reading: Arc<Mutex<Reading>>,
+    }
+
+    impl Write for CountingSink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if let Some(start) = self.start.take() {
+                start.recv().ok();
+            }
+            let mut reading = self.reading.lock().unwrap();
+            reading.n_bytes += bytes.len();
+            reading.largest_write = reading.largest_write.max(bytes.len());
+            for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+                self.line.extend_from_slice(part);
+                if part.ends_with(b"\n") {
+                    reading.longest_line = reading.longest_line.max(self.line.len());
+                    let line: Value = serde_json::from_slice(&self.line).unwrap();
+                    if let Some(delta) = line["assistantMessageEvent"]["delta"].as_str() {
+                        reading.n_delta_bytes += delta.len();
+                        reading.n_truncated_deltas += usize::from(line["truncated"] == true);
+                    }
+                    self.line.clear();
+                }
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn update(event: AgentEvent) -> Outgoing {
+        let catalog = Catalog::builtin();
+        let state = Arc::new(SessionState::of(catalog.get("demo", "pi").unwrap(), Path::new("/")));
+        Outgoing::Update(SessionUpdate { event: SessionEvent::Agent(event), state })
+    }
+
+    fn message(text: &str) -> Arc<Message> {
+        let mut answer = AssistantMessage::pending(Default::default(), "p", "m", Millis(0));
+        (answer.content, answer.stop_reason) =
+            (vec![AssistantBlock::Text(Text::new(text))], StopReason::Stop);
+        Arc::new(Message::from(answer))
+    }
+
+    /// Sends the events of a run of `n_answers` of this length; returns handles of the messages.
+    fn run(output: &LineOutput, n_answers: usize, answer: &str) -> Vec<Weak<Message>> {
+        let mut messages = Vec::new();
+        output.send(update(AgentEvent::AgentStart));
+        for _ in 0..n_answers {
+            let whole = message(answer);
+            let Message::Assistant(pending) = &*message("") else { panic!("an answer") };
+            output.send(update(AgentEvent::AssistantStart(Arc::new(AssistantMessage::clone(pending)))));
+            let begin = StreamEvent::BlockStart { index: 0, kind: BlockKind::Text };
+            output.send(update(AgentEvent::MessageUpdate(begin)));
+            for start in (0..answer.len()).step_by(50_000) {
+                let text = answer[start..answer.len().min(start + 50_000)].to_owned();
+                output.send(update(AgentEvent::MessageUpdate(StreamEvent::Delta { index: 0, text })));
+            }
+            output.send(update(AgentEvent::MessageEnd(Arc::clone(&whole))));
+            output.send(update(AgentEvent::TurnEnd { message: Arc::clone(&whole), results: Vec::new() }));
+            messages.push(whole);
+        }
+        let handles = messages.iter().map(Arc::downgrade).collect();
+        output.send(update(AgentEvent::AgentEnd { messages }));
+        handles
+    }
+
+    fn start(style: EventStyle, starts: Option<mpsc::Receiver<()>>) -> (LineOutput, Arc<Mutex<Reading>>) {
+        let reading = Arc::<Mutex<Reading>>::default();
+        let sink = CountingSink { start: starts, line: Vec::new(), reading: Arc::clone(&reading) };
+        (LineOutput::start(Lines::new(style), sink).unwrap(), reading)
+    }
+
+    #[tokio::test]
+    async fn slim_lines_of_a_run_of_sixty_megabytes_are_short_and_nothing_of_it_is_kept() {
+        let answer = "0123456789abcde\n".repeat(1_500_000 / 16);
+        let (output, reading) = start(EventStyle::Slim, None);
+        let handles = run(&output, 40, &answer);
+        // The end of a run is held back until the next event; its messages are not.
+        assert!(output.finish(None).await);
+        let reading = *reading.lock().unwrap();
+        assert_eq!(reading.n_delta_bytes, 40 * answer.len(), "{reading:?}");
+        assert!(reading.n_bytes > 60_000_000 && reading.longest_line < MAX_LINE_BYTES, "{reading:?}");
+        // However long the run is: what was collected for a write, and the line that exceeded it.
+        assert!(reading.largest_write < WRITE_BYTES + 2 * MAX_LINE_BYTES, "{reading:?}");
+        assert!(handles.iter().all(|message| message.strong_count() == 0), "messages are kept");
+    }
+
+    #[tokio::test]
+    async fn a_slow_client_gets_all_of_an_answer_in_short_lines() {
+        let answer = "\u{1}\n".repeat(1_500_000);
+        let (release, starts) = mpsc::channel();
+        let (output, reading) = start(EventStyle::Slim, Some(starts));
+        run(&output, 1, &answer);
+        // All pieces wait, joined to one.
+        release.send(()).unwrap();
+        assert!(output.finish(None).await);
+        let reading = *reading.lock().unwrap();
+        assert_eq!((reading.n_delta_bytes, reading.n_truncated_deltas), (answer.len(), 0), "{reading:?}");
+        assert!(reading.longest_line < MAX_LINE_BYTES, "{reading:?}");
+    }
+
+    #[tokio::test]
+    async fn a_response_is_a_line_of_any_length() {
+        let (output, reading) = start(EventStyle::Slim, None);
+        output.send(Outgoing::Line(json!({ "data": "x".repeat(3 << 20) }).to_string()));
+        assert!(output.finish(None).await);
+        assert!(reading.lock().unwrap().longest_line > 3 << 20);
+    }
+}

@@ -4,6 +4,9 @@ use serde_json::{Map, Value, json};
 
 /// Maximum length of a line with its line break, in bytes.
 pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
+/// Bytes of a text that arrives in pieces: a line with it is short enough even if each byte is
+/// escaped.
+pub(super) const PIECE_BYTES: usize = 128 << 10;
 /// Bytes of a string that are kept, the first that suffices.
 const STRING_LIMITS: [usize; 6] = [256 << 10, 64 << 10, 16 << 10, 4 << 10, 512, 64];
 /// Elements of an array that are kept once strings are short.
