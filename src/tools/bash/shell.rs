@@ -1,6 +1,7 @@
 //! Turns a command line into a process: shell, directory, environment.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Environment, ToolError};
+use crate::util::os::NULL_DEVICE;
 use crate::util::process::{Command, Running};
 use crate::util::worker::{self, WorkError};
 
@@ -76,6 +78,9 @@ impl BashConfig {
         if !cwd.is_dir() {
             return Err(ShellError::NoDirectory { path: cwd.to_owned() });
         }
+        if line.contains('\0') {
+            return Err(ShellError::NulCharacter);
+        }
         let line = match &self.command_prefix {
             Some(prefix) if !prefix.is_empty() => format!("{prefix}\n{line}"),
             _ => line.to_owned(),
@@ -99,8 +104,7 @@ impl BashConfig {
         command: &Command,
         cancel: CancellationToken,
     ) -> Result<Running, ShellError> {
-        Running::start(command, cancel)
-            .map_err(|source| ShellError::Start { shell: command.program.clone(), source })
+        Running::start(command, cancel).map_err(|source| not_started(command, Path::new(NULL_DEVICE), source))
     }
 
     fn shell(&self) -> Result<PathBuf, ShellError> {
@@ -134,6 +138,27 @@ impl BashConfig {
         let folders = std::env::split_paths(&inherited).filter(|folder| *folder != bin_dir);
         // A folder with a separator in its name cannot be in a PATH.
         std::env::join_paths(std::iter::once(bin_dir.clone()).chain(folders)).ok()
+    }
+}
+
+/// What a command that could not be started lacks: the system reports a missing file without
+/// its name.
+fn not_started(command: &Command, null_device: &Path, source: io::Error) -> ShellError {
+    let shell = command.program.clone();
+    if source.kind() == io::ErrorKind::ArgumentListTooLong {
+        let n_bytes = command.args.iter().map(|arg| arg.len()).sum();
+        return ShellError::TooLong { n_bytes };
+    }
+    // Commands have no input.
+    if let Err(source) = File::open(null_device) {
+        return ShellError::NoNullDevice { shell, path: null_device.to_owned(), source };
+    }
+    if !command.cwd.is_dir() {
+        return ShellError::NoDirectory { path: command.cwd.clone() };
+    }
+    match source.kind() {
+        io::ErrorKind::NotFound if shell.is_file() => ShellError::NoInterpreter { shell },
+        _ => ShellError::Start { shell, source },
     }
 }
 
@@ -183,6 +208,18 @@ pub enum ShellError {
          other tools, or ask the user to install a shell or to name one in the setting shellPath."
     )]
     NoneFound,
+    #[error("The command contains a NUL character, which a shell cannot read; remove it")]
+    NulCharacter,
+    #[error("The command has {n_bytes} bytes, more than the system allows; write it to a file and run that")]
+    TooLong { n_bytes: usize },
+    #[error("Could not start {}, because {} cannot be opened: {source}", shell.display(), path.display())]
+    NoNullDevice { shell: PathBuf, path: PathBuf, source: io::Error },
+    #[error(
+        "Could not start {}: the file exists, but the interpreter or loader that it names does not. \
+         Repair it, or name another shell in the setting shellPath.",
+        shell.display()
+    )]
+    NoInterpreter { shell: PathBuf },
     #[error("Could not start {}: {source}", shell.display())]
     Start { shell: PathBuf, source: io::Error },
     #[error("Command aborted before it started; {} does not respond", path.display())]
@@ -225,6 +262,38 @@ mod tests {
         let config = BashConfig { shell_path: Some(missing.to_owned()), ..config() };
         let error = config.command("true", Path::new("/")).unwrap_err();
         assert_eq!(error.to_string(), "The shell in shellPath does not exist: /nonexistent/x");
+    }
+
+    #[test]
+    fn what_a_command_lacks_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let script = path("shell");
+        std::fs::write(&script, "#!/nonexistent/interpreter\n").unwrap();
+        let check = |program: &Path, cwd: &Path, null: &str, kind: io::ErrorKind, expected: &str| {
+            let (args, env) = (vec!["-c".into(), "x".repeat(7).into()], Vec::new());
+            let (program, cwd) = (program.to_owned(), cwd.to_owned());
+            let command = Command { program, args, cwd, env, timeout: None };
+            let error = not_started(&command, &path(null), io::Error::from(kind)).to_string();
+            assert!(error.replace(folder.path().to_str().unwrap(), "DIR").contains(expected), "{error}");
+        };
+        let gone = io::ErrorKind::NotFound;
+        check(
+            &script,
+            folder.path(),
+            "null",
+            gone,
+            "DIR/shell, because DIR/null cannot be opened: No such file",
+        );
+        check(&script, &path("cwd"), "shell", gone, "Working directory does not exist: DIR/cwd");
+        check(&script, folder.path(), "shell", gone, "DIR/shell: the file exists, but the interpreter");
+        check(&path("none"), folder.path(), "shell", gone, "Could not start DIR/none: entity not found");
+        let denied = io::ErrorKind::PermissionDenied;
+        check(&script, folder.path(), "shell", denied, "Could not start DIR/shell: permission denied");
+        let long = io::ErrorKind::ArgumentListTooLong;
+        check(&script, folder.path(), "shell", long, "The command has 9 bytes, more than the system allows");
+        let error = config().command("echo \0", folder.path()).unwrap_err().to_string();
+        assert_eq!(error, "The command contains a NUL character, which a shell cannot read; remove it");
     }
 
     #[test]

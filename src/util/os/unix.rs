@@ -30,6 +30,9 @@ use super::FileId;
 
 // Files.
 
+/// The file that is always empty.
+pub const NULL_DEVICE: &str = "/dev/null";
+
 /// New files are for their owner alone.
 pub fn make_file_private(options: &mut OpenOptions) {
     options.mode(0o600);

@@ -21,6 +21,9 @@ use super::FileId;
 
 // Files. Profiles are for their user alone, and files inherit that.
 
+/// The file that is always empty.
+pub const NULL_DEVICE: &str = "NUL";
+
 /// New files are for their owner alone.
 pub fn make_file_private(_options: &mut OpenOptions) {}
 
