@@ -266,6 +266,35 @@ async fn bad_input_is_named_and_the_rest_goes_on() {
     .await;
 }
 
+#[test]
+fn requests_before_the_end_of_input_are_answered_and_half_a_line_is_named() {
+    let home = TestHome::new();
+    let mut client = AcpClient::start(&home, &[]);
+    let folder = in_folder(&home.project());
+    let requests = [
+        json!({ "id": "i", "method": "initialize", "params": { "protocolVersion": 1 } }),
+        json!({ "id": "n", "method": "session/new", "params": folder }),
+        json!({ "id": "l", "method": "session/list", "params": {} }),
+        json!({ "id": "a", "method": "authenticate", "params": { "methodId": "none" } }),
+    ];
+    for request in &requests {
+        client.raw(request);
+    }
+    client.raw_text("{\"jsonrpc\":\"2.0\",\"id\":\"h\",\"meth");
+    let (lines, status, _) = client.finish();
+    for request in &requests {
+        let n_answers = lines.iter().filter(|line| line["id"] == request["id"]).count();
+        assert_eq!(n_answers, 1, "{request}: {lines:#?}");
+    }
+    let unnamed: Vec<&Value> =
+        lines.iter().filter(|line| line.get("error").is_some() && line["id"].is_null()).collect();
+    assert!(
+        matches!(&unnamed[..], [line] if line["error"]["message"].as_str().unwrap().contains("EOF while parsing")),
+        "{unnamed:?}"
+    );
+    assert_eq!(status.code(), Some(0));
+}
+
 #[tokio::test]
 async fn prompt_sent_during_a_run_is_answered_when_its_own_run_ends() {
     let gate = TestBarrier::new();

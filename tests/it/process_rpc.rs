@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use pi::ai::TestBarrier;
 use rustix::process::{Pid, Signal, kill_process};
@@ -280,6 +281,90 @@ async fn bad_input_is_answered_and_the_rest_goes_on() {
         client.send_raw("{\"id\":\"last\",\"type\":\"get_available_thinking_levels\"}");
         let (rest, status, _) = client.finish();
         assert_eq!((rest.len(), &rest[0]["id"], status.code()), (1, &json!("last"), Some(0)));
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_with_the_same_id_are_all_answered_with_it() {
+    let server = SseServer::start([]).await;
+    let home = recorded_home(server.url());
+    tokio::task::spawn_blocking(move || {
+        let mut client = RpcClient::start(&home, &["--mode", "rpc"]);
+        let commands = [
+            json!({ "type": "get_state" }),
+            json!({ "type": "get_available_thinking_levels" }),
+            json!({ "type": "frobnicate" }),
+            json!({ "type": "bash", "command": "echo one" }),
+            json!({ "type": "bash", "command": "echo two" }),
+        ];
+        for mut command in commands.clone() {
+            command["id"] = json!("same");
+            client.send(&command);
+        }
+        let mut answered = Vec::new();
+        while answered.len() < commands.len() {
+            let response = client.until(|line| line["type"] == "response").pop().unwrap();
+            assert_eq!(response["id"], json!("same"));
+            let output = response["data"]["output"].as_str().unwrap_or_default().trim().to_owned();
+            answered.push(format!("{} {output}", response["command"].as_str().unwrap()).trim().to_owned());
+        }
+        answered.sort_unstable();
+        assert_eq!(
+            answered,
+            ["bash one", "bash two", "frobnicate", "get_available_thinking_levels", "get_state"]
+        );
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_line_and_one_without_end_are_named_and_the_others_answered() {
+    let server = SseServer::start([]).await;
+    let home = recorded_home(server.url());
+    tokio::task::spawn_blocking(move || {
+        let mut client = RpcClient::start(&home, &["--mode", "rpc"]);
+        client.send_raw("{\"id\":\"long\",\"type\":\"prompt\",\"message\":\"");
+        for _ in 0..100 {
+            client.send_raw(&"x".repeat(1 << 20));
+        }
+        client.send_raw("\"}\n");
+        let refused = client.next().unwrap();
+        assert_eq!(refused["error"], json!("Failed to parse command: the line is longer than 64 MiB"));
+        let answered = client.request(json!({ "type": "get_available_thinking_levels" }), "next");
+        assert_eq!(answered["success"], json!(true));
+        client.send_raw("{\"id\":\"half\",\"type\":\"get_st");
+        let (rest, status, _) = client.finish();
+        assert_eq!((rest.len(), status.code()), (1, Some(0)), "{rest:?}");
+        let error = rest[0]["error"].as_str().unwrap();
+        assert!(error.starts_with("Failed to parse command: EOF while parsing a string"), "{error}");
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_closes_its_end_of_the_output_ends_the_program_which_saves() {
+    let gate = TestBarrier::default();
+    let half = Reply::stream("text/event-stream").piece(chat::delta("Half")).gate(&gate);
+    let server = SseServer::start([half]).await;
+    let home = recorded_home(server.url());
+    tokio::task::spawn_blocking(move || {
+        let mut command = crate::support::program::pi(&home, &["--mode", "rpc"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "{}", json!({ "id": "1", "type": "prompt", "message": "go" })).unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        lines.find(|line| line.as_ref().unwrap().contains("text_delta")).unwrap().unwrap();
+        drop(lines);
+        writeln!(input, "{}", json!({ "id": "2", "type": "get_state" })).unwrap();
+        // The input stays open: the program ends because nobody reads.
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(141));
+        let stored = home.entries();
+        assert_eq!(stored.last().unwrap()["message"]["content"][0]["text"], json!("Half"));
     })
     .await
     .unwrap();

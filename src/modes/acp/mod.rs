@@ -197,6 +197,13 @@ impl Connection {
 
     /// Closes all sessions, and waits for the client to read what is left.
     async fn finish(mut self) {
+        // What was asked before the end of the input is answered, although nothing follows.
+        let open = async {
+            while let Some(opening) = self.opening.next().await {
+                self.on_opened(opening)
+            }
+        };
+        drop(tokio::time::timeout(PATIENCE, open).await);
         self.client.on_gone();
         self.sessions.clear();
         drop(self.opening);
@@ -305,7 +312,7 @@ impl Connection {
         self.client.respond(id, Ok(features::initialized(features, self.start.program.as_deref())));
     }
 
-    fn authenticate(&self, id: &RequestId, request: &AuthenticateRequest, features: ClientFeatures) {
+    fn authenticate(&mut self, id: &RequestId, request: &AuthenticateRequest, features: ClientFeatures) {
         let known = features::auth_methods(features, self.start.program.as_deref());
         if !known.iter().any(|method| *method.id() == request.method_id) {
             let text = format!("authenticate: there is no method {}", request.method_id);
@@ -313,7 +320,7 @@ impl Connection {
         }
         let client = Arc::clone(&self.client);
         let (host, id) = (Arc::clone(&self.start.host), id.clone());
-        drop(tokio::spawn(async move {
+        self.tasks.spawn(async move {
             let check = move || has_model(&host.services(&host.root(), None));
             let result = match worker::run("acp", check).await {
                 Ok(true) => Ok(AuthenticateResponse::new()),
@@ -321,7 +328,7 @@ impl Connection {
                 Err(error) => Err(internal(&error)),
             };
             client.respond(&id, result);
-        }));
+        });
     }
 
     // Opening.
@@ -437,9 +444,9 @@ impl Connection {
 
     // Sessions that need not be open.
 
-    fn list(&self, id: RequestId, request: ListSessionsRequest) {
+    fn list(&mut self, id: RequestId, request: ListSessionsRequest) {
         let (client, host) = (Arc::clone(&self.client), Arc::clone(&self.start.host));
-        drop(tokio::spawn(async move {
+        self.tasks.spawn(async move {
             let list = move || {
                 let scope = match request.cwd {
                     Some(cwd) => SessionScope::Folder { folder: host.folder(&cwd), cwd: Some(cwd) },
@@ -449,7 +456,7 @@ impl Connection {
             };
             let result = worker::run("acp", list).await.unwrap_or_else(|error| Err(internal(&error)));
             client.respond(&id, result);
-        }));
+        });
     }
 
     fn delete(&mut self, id: RequestId, request: DeleteSessionRequest) {
@@ -459,11 +466,11 @@ impl Connection {
             return self.client.fail(&id, invalid_params(text));
         }
         let (client, host) = (Arc::clone(&self.client), Arc::clone(&self.start.host));
-        drop(tokio::spawn(async move {
+        self.tasks.spawn(async move {
             let delete = move || catalogue::delete(&host.root(), &session.0);
             let result = worker::run("acp", delete).await.unwrap_or_else(|error| Err(internal(&error)));
             client.respond(&id, result.map(|()| DeleteSessionResponse::new()));
-        }));
+        });
     }
 }
 

@@ -31,6 +31,7 @@ use crate::session::{
 };
 use crate::util::process;
 
+use super::exit;
 use super::output::write_err;
 use super::print::shut_down;
 use super::signals;
@@ -57,8 +58,8 @@ pub struct RpcStart {
 }
 
 /// Carries out commands until the input ends, the client closes its end of the output, or a
-/// signal arrives; then cancels what runs and saves. Exit code 0, or 128 plus the number of
-/// the signal; 1 if the session ended by itself.
+/// signal arrives; then cancels what runs and saves. Exit code 0; 141 if the client closed its
+/// end of the output; 128 plus the number of the signal; 1 if the session ended by itself.
 pub async fn rpc(start: RpcStart) -> ExitCode {
     let signalled = signals::first_signal();
     for problem in &start.problems {
@@ -157,7 +158,7 @@ impl Server {
         loop {
             tokio::select! {
                 biased;
-                () = self.output.broken() => return ExitCode::SUCCESS,
+                () = self.output.broken() => return ExitCode::from(exit::READER_GONE),
                 update = self.events.recv() => match update {
                     Some(update) => {
                         if !self.on_update(update) {
