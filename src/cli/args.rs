@@ -190,9 +190,17 @@ pub struct Args {
     #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd)]
     pub max_day_cost: Option<f64>,
 
-    /// Theme: dark, light, system or one of your own
+    /// Theme: dark, light, system, one of your own, or LIGHT/DARK to follow the terminal
     #[arg(help_heading = SCREEN, long, value_name = "NAME")]
     pub use_theme: Option<String>,
+
+    /// Add a theme: a file or a directory of them; choose it with --use-theme; repeatable
+    #[arg(help_heading = SCREEN, long, value_name = "PATH")]
+    pub theme: Vec<PathBuf>,
+
+    /// Use no themes except the built-in ones and those given with --theme
+    #[arg(help_heading = SCREEN, long)]
+    pub no_themes: bool,
 
     /// Screen: regular (with the terminal's scrollback) or fullscreen
     #[arg(help_heading = SCREEN, long, value_name = "MODE", value_parser = ["regular", "fullscreen"])]
@@ -308,8 +316,6 @@ pub const IGNORED: &[IgnoredFlag] = &[
     ignored("--extension", "-e", true, "there are no extensions yet"),
     ignored("--no-extensions", "-ne", false, "there are no extensions yet"),
     ignored("--no-mcp", "", false, "there are no MCP servers yet"),
-    ignored("--theme", "", true, "themes are in ~/.pi/agent/themes; choose one with --use-theme"),
-    ignored("--no-themes", "", false, "pi reads a theme only when it is chosen"),
 ];
 
 /// Short flags of more than one letter, which clap does not support, and alternative
@@ -454,10 +460,10 @@ mod tests {
 
     #[test]
     fn flags_of_the_original_are_accepted_with_a_note() {
-        let args = ["pi", "--offline", "-ne", "-n", "x", "--theme=a", "go", "--", "--verbose"];
+        let args = ["pi", "--offline", "-ne", "-n", "x", "--extension=a", "go", "--", "--verbose"];
         let sorted = sort(&args);
         assert_eq!(sorted.args, ["pi", "-n", "x", "go", "--", "--verbose"].map(OsString::from));
-        let notes = "--offline -ne --theme".split(' ');
+        let notes = "--offline -ne --extension".split(' ');
         assert!(
             sorted
                 .notes

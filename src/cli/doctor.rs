@@ -26,7 +26,7 @@ pub(super) fn run(args: &DoctorArgs, env: Env) -> anyhow::Result<ExitCode> {
     modes::say(&modes::doctor(&DoctorInput {
         env: &env,
         dirs: &setup.dirs,
-        settings: &setup.settings.values,
+        settings: &setup.settings,
         catalog: &setup.catalog,
         credentials: &setup.credentials,
         sessions: &sessions,

@@ -514,6 +514,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
     let open = sessions::choose(args, &folders, &cwd)?;
     let env = setup.env.clone();
     let is_read_out = setup.settings.values.screen_reader;
+    let themes = setup.resource_options(&args.theme, args.no_themes);
     let (services, problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
     let credentials = services.credentials.clone();
     let start = modes::InteractiveStart {
@@ -529,6 +530,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
         sessions_filter: Some(cwd.clone()),
         custom_sessions: folders.is_custom,
         name: args.name.clone(),
+        themes,
     };
     runtime.block_on(async move {
         let code =

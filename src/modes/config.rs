@@ -57,11 +57,17 @@ fn lines(settings: &EffectiveSettings, rows: &[&Row]) -> String {
         };
         let origin = match settings.origin(row.key) {
             Some(Layer::BuiltIn) | None => String::new(),
+            Some(origin) if row.is_kept => format!("  ({}; {})", origin.name(), why_kept(row)),
             Some(origin) => format!("  ({})", origin.name()),
         };
         text.push_str(&[&format!("{:<width$}", row.key), "  ", &value, &origin, "\n"].concat());
     }
     text
+}
+
+/// `no effect yet`, and why.
+fn why_kept(row: &Row) -> &str {
+    row.help.split_once("; kept, has ").map_or("no effect", |(_, why)| why)
 }
 
 fn as_json(settings: &EffectiveSettings, row: &Row) -> Value {
@@ -71,6 +77,7 @@ fn as_json(settings: &EffectiveSettings, row: &Row) -> Value {
         "default": row.default_value(),
         "origin": settings.origin(row.key).unwrap_or(Layer::BuiltIn).name(),
         "help": row.help,
+        "hasEffect": !row.is_kept,
     })
 }
 

@@ -55,6 +55,7 @@ mod session_size;
 mod session_store;
 mod session_task;
 mod settings;
+mod settings_effects;
 mod skills;
 mod support;
 mod templates;

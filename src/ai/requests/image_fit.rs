@@ -27,7 +27,7 @@ pub(in crate::ai) struct ImageFitter {
 impl ImageFitter {
     /// `request`, or a copy whose images the service accepts.
     pub(in crate::ai) async fn fit(&self, request: &Arc<Request>) -> Arc<Request> {
-        if !request.model.reads_images() {
+        if !request.shows_images() {
             return Arc::clone(request);
         }
         let changes = plan(request, &ImageRules::of(&request.model));

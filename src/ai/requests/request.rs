@@ -37,6 +37,11 @@ impl Request {
         self.messages.iter().map(|message| text_bytes(message)).sum()
     }
 
+    /// Whether images of the conversation are sent as images.
+    pub(in crate::ai) fn shows_images(&self) -> bool {
+        self.model.reads_images() && !self.options.without_images
+    }
+
     pub(in crate::ai) fn traits(&self) -> RequestTraits {
         RequestTraits {
             signed_in: matches!(self.credential, Credential::SignedIn(_)),
@@ -113,6 +118,8 @@ pub struct StreamOptions {
     /// Puts all system messages into the system prompt and disables fallback models,
     /// because the service rejected a request with them.
     pub without_updates: bool,
+    /// Sends a line of text in place of each run of images.
+    pub without_images: bool,
     /// Fields merged into the request body last, for options missing here.
     pub extra_body: serde_json::Map<String, Value>,
 }

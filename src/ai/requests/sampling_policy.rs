@@ -16,6 +16,8 @@ pub struct SamplingPolicy {
     /// Whether to request long cache lifetimes, which cost more at providers that
     /// charge for them.
     pub long_cache: bool,
+    /// Whether models get a line of text in place of each image.
+    pub block_images: bool,
     /// Thinking tokens of each level, if they differ from the defaults.
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
 }
@@ -39,6 +41,7 @@ impl SamplingPolicy {
         options.stop_sequences.retain(|text| !text.trim().is_empty());
         options.extra_body = sampling.body;
         options.long_cache = self.long_cache;
+        options.without_images = self.block_images;
         options.thinking_budgets.clone_from(&self.thinking_budgets);
     }
 }
@@ -65,6 +68,7 @@ mod tests {
             all: sampling(json!({"temperature": 1, "maxTokens": 100, "topP": 0.1, "stop": ["END"]})),
             by_model: [("p/m".to_owned(), sampling(json!({"maxTokens": 7})))].into(),
             long_cache: false,
+            block_images: false,
             thinking_budgets: BTreeMap::new(),
         };
         let check = |level, temperature| {

@@ -46,6 +46,8 @@ impl Kind {
         match self {
             Self::Bool => json!({ "type": "boolean" }),
             Self::Number => count(),
+            Self::Count { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
+            Self::Any => json!({}),
             Self::Decimal { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
             Self::CountOrAuto { least, most } => json!({
                 "anyOf": [{ "const": "auto" }, { "type": "integer", "minimum": least, "maximum": most }],
@@ -97,5 +99,7 @@ mod tests {
             json!({ "type": "number", "minimum": 0.0, "maximum": 2.0 }),
         );
         check(Kind::Number, json!({ "type": "integer", "minimum": 0 }));
+        check(Kind::Count { least: 3, most: 20 }, json!({ "type": "integer", "minimum": 3, "maximum": 20 }));
+        check(Kind::Any, json!({}));
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of the two screens.
+//! Settings of the screens.
 
 use serde::Deserialize;
 
@@ -11,6 +11,23 @@ pub enum TuiMode {
     Regular,
     /// The alternate screen, which pi scrolls itself.
     Fullscreen,
+}
+
+/// How the editor and the transcript are laid out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LayoutSettings {
+    /// Suggestions shown at once.
+    pub completion_rows: u16,
+    /// Blank columns on both sides of the editor's text.
+    pub editor_padding: u16,
+    /// Blank columns left of answers, at most.
+    pub output_padding: u16,
+    /// In front of each line of code in answers.
+    pub code_indent: String,
+    /// Whether the terminal shows its cursor; otherwise a block is drawn.
+    pub hardware_cursor: bool,
+    /// Whether the transcript is written again when it needs fewer rows.
+    pub clear_on_shrink: bool,
 }
 
 /// How fullscreen works.

@@ -31,6 +31,9 @@ pub struct Row {
     /// A list whose entries all begin with `+` or `-` changes the list of weaker layers in
     /// place of replacing it.
     pub is_edited: bool,
+    /// Whether the setting is one of the original that stays in the file and does nothing
+    /// here; the help says so.
+    pub is_kept: bool,
 }
 
 /// How the settings file of a trusted project applies to a setting.
@@ -46,7 +49,21 @@ pub enum InProject {
 
 impl Row {
     const fn new(key: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Self {
-        Self { key, kind, default, help, in_project: InProject::Overrides, at_start: false, is_edited: false }
+        Self {
+            key,
+            kind,
+            default,
+            help,
+            in_project: InProject::Overrides,
+            at_start: false,
+            is_edited: false,
+            is_kept: false,
+        }
+    }
+
+    /// A setting without effect; `help` says so.
+    const fn kept(key: &'static str, help: &'static str) -> Self {
+        Self { is_kept: true, ..Self::new(key, Kind::Any, "null", help) }
     }
 
     const fn user_only(self) -> Self {
@@ -97,6 +114,13 @@ pub enum Kind {
     Bool,
     /// A whole number, 0 or more.
     Number,
+    /// A whole number within these bounds.
+    Count {
+        /// The least value.
+        least: u64,
+        /// The greatest value.
+        most: u64,
+    },
     /// Any number within these bounds.
     Decimal {
         /// The least value.
@@ -123,6 +147,8 @@ pub enum Kind {
     SamplingByModel,
     /// Compaction budgets by `provider/id`.
     CompactionByModel,
+    /// Any JSON value.
+    Any,
 }
 
 pub(super) const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -164,7 +190,13 @@ pub const ROWS: &[Row] = &[
     Row::new("shellPath", Kind::Text, "null", "Shell that runs commands [default: bash]").at_start(),
     Row::new("shellCommandPrefix", Kind::Text, "null", "Line inserted before every command").at_start(),
     Row::new("externalEditor", Kind::Text, "null", "Editor that ctrl+g opens, with its arguments [default: $VISUAL, $EDITOR or nano]"),
-    Row::new("theme", Kind::Text, "\"system\"", "dark, light, system (follows the terminal) or the name of a file in ~/.pi/agent/themes"),
+    Row::new("autocompleteMaxVisible", Kind::Count { least: 3, most: 20 }, "6", "Suggestions shown at once while you type a command or path"),
+    Row::new("editorPaddingX", Kind::Count { least: 0, most: 3 }, "0", "Blank columns left and right of the text in the editor"),
+    Row::new("outputPad", Kind::Count { least: 0, most: 1 }, "1", "Blank columns left of answers and thinking"),
+    Row::new("showHardwareCursor", Kind::Bool, "true", "Show the cursor of the terminal; false draws a block in its place, and only input methods see the cursor"),
+    Row::new("markdown.codeBlockIndent", Kind::Text, "\"  \"", "Text in front of each line of a code block in answers"),
+    Row::new("theme", Kind::Text, "\"system\"", "dark, light, system (follows the terminal), the name of one of your themes, or LIGHT/DARK for a pair"),
+    Row::new("themes", Kind::TextList, "[]", "Additional theme files or directories of them; !GLOB and -PATH exclude themes of yours, +PATH includes one anyway").beside_project(),
     Row::new("quietStartup", Kind::Bool, "false", "Start without the header").at_start(),
     Row::new("promptHistory", Kind::Bool, "true", "Keep prompts for the arrow keys and the search of later sessions, in ~/.pi/agent/prompt-history.jsonl; secrets that are recognised are masked").user_only(),
     Row::new("reducedMotion", Kind::Bool, "false", "Show no spinner; times are counted once per second"),
@@ -177,12 +209,14 @@ pub const ROWS: &[Row] = &[
     Row::new("terminal.imageWidthCells", Kind::Number, "60", "Maximum width of an image, in columns"),
     Row::new("terminal.images", Kind::Choice(&["auto", "kitty", "iterm2", "sixel", "off"]), "\"auto\"", "How the terminal shows images: as detected, by the kitty protocol with placeholders, by that of iTerm2, as sixels, or not at all"),
     Row::new("resize", Kind::Choice(&["keep", "replay"]), "\"keep\"", "When the terminal's width changes: keep the scrollback as it is, or clear it and write the transcript again"),
+    Row::new("terminal.clearOnShrink", Kind::Bool, "false", "When the screen needs fewer rows than before, clear the scrollback and write the transcript again, in place of showing earlier rows twice"),
     Row::new("tuiMode", Kind::Choice(&["regular", "fullscreen"]), "\"regular\"", "The main screen with the terminal's scrollback, or the alternate screen with scrolling, selection and search of pi"),
     Row::new("fullscreenCopyOnSelect", Kind::Bool, "true", "In fullscreen: copy what you select when you release the mouse"),
     Row::new("fullscreenExitOutput", Kind::Choice(&["transcript", "resume-hint"]), "\"transcript\"", "What fullscreen leaves on the main screen: the transcript, or only how to resume"),
     Row::new("fullscreenScrollbar", Kind::Choice(&["auto", "always", "hidden"]), "\"auto\"", "When fullscreen shows a scrollbar; auto means while earlier rows are shown"),
     Row::new("fullscreenWheelScrollLines", Kind::CountOrAuto { least: 1, most: 100 }, "\"auto\"", "Rows that one step of the wheel scrolls in fullscreen; auto means 1 to 6, by its speed"),
     Row::new("images.autoResize", Kind::Bool, "true", "Scale images down to what providers accept").at_start(),
+    Row::new("images.blockImages", Kind::Bool, "false", "Send no image to a model; it reads a line of text in its place"),
     Row::new("compaction.enabled", Kind::Bool, "true", "Summarise the beginning of the conversation when the context window is nearly full"),
     Row::new("compaction.reserveTokens", Kind::Number, "16384", "Tokens of the context window to keep free"),
     Row::new("compaction.keepRecentTokens", Kind::Number, "20000", "Tokens at the end of the conversation to keep word for word"),
@@ -204,6 +238,20 @@ pub const ROWS: &[Row] = &[
     Row::new("retry.provider.maxRetryDelayMs", Kind::Number, "60000", "Longest wait between silent retries that a server may ask for, in milliseconds; 0 means no limit").at_start(),
     Row::new("httpProxy", Kind::Text, "null", "Proxy for all requests to providers, such as http://proxy:3128 [default: HTTPS_PROXY and HTTP_PROXY]").user_only().at_start(),
     Row::new("httpIdleTimeoutMs", Kind::Number, "300000", "Longest time without data from a server in milliseconds; 0 means no limit").at_start(),
+    Row::kept("cacheWarming", "Keep the provider's cache warm with small requests; kept, has no effect yet: pi sends no request that you did not ask for").user_only(),
+    Row::kept("transport", "How requests are sent; kept, has no effect yet: pi always streams over HTTP"),
+    Row::kept("websocketConnectTimeoutMs", "Longest wait for a WebSocket; kept, has no effect yet: pi always streams over HTTP"),
+    Row::kept("packages", "Packages of extensions, skills, prompts and themes; kept, has no effect yet"),
+    Row::kept("extensions", "Extensions to load; kept, has no effect yet"),
+    Row::kept("codemode.mode", "Whether the model calls tools from code; kept, has no effect yet"),
+    Row::kept("codemode.inlineBudget", "Tokens of tool descriptions in the prompt; kept, has no effect yet"),
+    Row::kept("npmCommand", "Command that installs packages; kept, has no effect yet"),
+    Row::kept("selfUpdateCommand", "Command that updates the program; kept, has no effect yet").user_only(),
+    Row::kept("collapseChangelog", "Show one line about an update; kept, has no effect yet: pi shows nothing after an update"),
+    Row::kept("markdown.mermaid", "Draw Mermaid diagrams; kept, has no effect yet: diagrams stay source"),
+    Row::kept("sessionShareDestination", "Where shared sessions go; kept, has no effect yet"),
+    Row::kept("enableInstallTelemetry", "Report installations; kept, has no effect: pi reports nothing"),
+    Row::kept("enableAnalytics", "Report usage; kept, has no effect: pi reports nothing"),
 ];
 
 impl Kind {
@@ -212,6 +260,7 @@ impl Kind {
         match self {
             Self::Bool => value.is_boolean(),
             Self::Number => value.is_u64(),
+            Self::Count { least, most } => value.as_u64().is_some_and(|n| (least..=most).contains(&n)),
             Self::Decimal { least, most } => value.as_f64().is_some_and(|n| (least..=most).contains(&n)),
             Self::CountOrAuto { least, most } => {
                 value == "auto" || value.as_u64().is_some_and(|n| (least..=most).contains(&n))
@@ -223,6 +272,7 @@ impl Kind {
             Self::Text => value.is_string(),
             Self::Choice(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
             Self::TextList => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+            Self::Any => true,
         }
     }
 
@@ -249,6 +299,7 @@ impl Kind {
         match self {
             Self::Bool => "true or false".to_owned(),
             Self::Number => "a whole number, 0 or more".to_owned(),
+            Self::Count { least, most } => format!("a whole number from {least} to {most}"),
             Self::Decimal { least, most } => format!("a number from {least} to {most}"),
             Self::CountOrAuto { least, most } => format!("auto or a whole number from {least} to {most}"),
             Self::LevelByModel => {
@@ -266,6 +317,7 @@ impl Kind {
             Self::Text => "a text".to_owned(),
             Self::Choice(choices) => format!("one of {}", choices.join(", ")),
             Self::TextList => "a list of strings".to_owned(),
+            Self::Any => "any JSON value".to_owned(),
         }
     }
 }
@@ -292,6 +344,9 @@ mod tests {
         check(Kind::CountOrAuto { least: 1, most: 9 }, "auto", json!("auto"));
         check(Kind::CountOrAuto { least: 1, most: 9 }, "7", json!(7));
         check(Kind::TextList, "a, b,", json!(["a", "b"]));
+        check(Kind::Count { least: 1, most: 9 }, "7", json!(7));
+        check(Kind::Any, "{\"a\": [1]}", json!({"a": [1]}));
+        check(Kind::Any, "npm", json!("npm"));
         check(Kind::TextList, "[\"a,b\"]", json!(["a,b"]));
         check(Kind::TextList, "[]", json!([]));
         check(Kind::TextList, "[1]", json!([1]));
@@ -305,6 +360,7 @@ mod tests {
             let default = row.default_value();
             assert!(default.is_null() || row.kind.accepts(&default), "{}", row.key);
             assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.key);
+            assert_eq!(row.is_kept, row.help.contains("; kept, has no effect"), "{}", row.key);
         }
     }
 }

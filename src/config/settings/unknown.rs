@@ -7,36 +7,16 @@ use crate::util::nearest::nearest;
 
 use super::table::ROWS;
 
-/// Keys of the original that have no effect in pi. Some are spelt like settings of pi.
+/// Keys that the original writes itself, and older names of its settings. Some are spelt like
+/// settings of pi.
 const ORIGINAL: &[&str] = &[
     "$schema",
-    "autocompleteMaxVisible",
-    "cacheWarming",
-    "codemode",
-    "collapseChangelog",
     "deviceId",
-    "editorPaddingX",
-    "enableAnalytics",
-    "enableInstallTelemetry",
     "extensionChangelogVersions",
-    "extensions",
-    "images.blockImages",
     "lastChangelogVersion",
-    "markdown",
-    "npmCommand",
-    "outputPad",
-    "packages",
     "queueMode",
     "retry.maxDelayMs",
-    "selfUpdateCommand",
-    "sessionShareDestination",
-    "showHardwareCursor",
-    "terminal.clearOnShrink",
-    "themes",
     "trackingId",
-    "transport",
-    "warnings",
-    "websocketConnectTimeoutMs",
     "websockets",
 ];
 
@@ -107,9 +87,10 @@ mod tests {
             "Theme": "dark",
             "maxRetries": 3,
             "retry": { "maxRetrys": 3, "enabled": true, "provider": { "maxRetries": 1 }, "mine": {} },
-            "themes": [],
+            "packages": [{ "source": "npm:x" }],
             "markdown": { "mermaid": "off" },
             "$schema": "x",
+            "lastChangelogVersion": "1.5.2",
             "companyTool": { "theme": 1 },
             "default": 1,
             "compaction": 3,

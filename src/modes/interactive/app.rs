@@ -367,11 +367,16 @@ impl App {
             let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
             self.status.hint = Some(hint.to_owned());
         }
+        if is_in(&["outputPad", "markdown.codeBlockIndent"]) {
+            let layout = &self.session.settings.values.layout;
+            self.transcript.set_view(self.transcript.view().clone().laid_out(layout));
+        }
         if is_in(&["tuiMode"]) {
             fullscreen::set(self, self.session.settings.values.tui_mode == TuiMode::Fullscreen);
         }
         if is_in(&[
             "theme",
+            "themes",
             "terminal.trueColor",
             "terminal.hyperlinks",
             "terminal.showImages",

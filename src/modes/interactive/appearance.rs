@@ -1,8 +1,8 @@
-//! The appearance of the terminal: theme, background, links.
+//! The appearance of the terminal: colours, background, links.
 
 use crate::config::{Capability, Dirs, Env, Settings};
 use crate::tui::term::{Questions, ReflowTraits};
-use crate::tui::theme::{Appearance, ColorDepth, TerminalColors, Theme};
+use crate::tui::theme::{Appearance, ColorDepth};
 
 use super::terminal_env;
 
@@ -44,7 +44,7 @@ pub(super) fn reflow_traits(env: &Env) -> ReflowTraits {
     ReflowTraits::of(name)
 }
 
-/// Chooses theme and links; environment and directories, apart from the settings.
+/// Chooses colours and links; environment and directories, apart from the settings.
 pub(super) struct Looks<'a> {
     pub(super) env: &'a Env,
     pub(super) dirs: &'a Dirs,
@@ -102,37 +102,10 @@ impl Looks<'_> {
             _ => ColorDepth::Indexed,
         }
     }
-
-    /// The theme of the settings: built in, or a file in the user's `themes` folder.
-    pub(super) fn theme(
-        &self,
-        settings: &Settings,
-        colors: &TerminalColors,
-        problems: &mut Vec<String>,
-    ) -> Theme {
-        let depth = self.color_depth(settings);
-        let name = settings.theme.as_str();
-        let background = background(self.env);
-        if name == "system" {
-            return Theme::system(colors, background, depth);
-        }
-        if let Some(theme) = Theme::builtin(name, background, depth) {
-            return theme;
-        }
-        let path = self.dirs.agent.join("themes").join(format!("{name}.json"));
-        let loaded = std::fs::read_to_string(&path)
-            .map_err(|error| error.to_string())
-            .and_then(|json| Theme::parse(&json, depth).map_err(|error| error.to_string()));
-        loaded.unwrap_or_else(|error| {
-            let shown = self.dirs.display(&path);
-            problems.push(format!("theme \"{name}\": {shown}: {error}; using the system theme"));
-            Theme::system(colors, background, depth)
-        })
-    }
 }
 
 /// Whether the terminal is light or dark, where it does not tell its background.
-fn background(env: &Env) -> Appearance {
+pub(super) fn background(env: &Env) -> Appearance {
     let is_light =
         env.get("COLORFGBG").is_some_and(|colors| matches!(colors.rsplit(';').next(), Some("7" | "15")));
     if is_light { Appearance::Light } else { Appearance::Dark }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ai::Catalog;
-use crate::config::{Credentials, Dirs, Env, KeySource, Settings};
+use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS, Settings};
 use crate::tui::term::{TerminalAnswers, ask_terminal};
 use crate::tui::text::PictureFormat;
 use crate::tui::theme::{ColorDepth, TerminalColors};
@@ -52,7 +52,7 @@ const VARIABLES: &[&str] = &[
 pub struct DoctorInput<'a> {
     pub env: &'a Env,
     pub dirs: &'a Dirs,
-    pub settings: &'a Settings,
+    pub settings: &'a EffectiveSettings,
     pub catalog: &'a Catalog,
     pub credentials: &'a Credentials,
     /// The folder of all sessions.
@@ -89,7 +89,7 @@ impl Effects {
             let input = DoctorInput {
                 env: &env,
                 dirs: &services.dirs,
-                settings: &state.settings.values,
+                settings: &state.settings,
                 catalog: &catalog,
                 credentials: &services.credentials,
                 sessions: &sessions,
@@ -136,6 +136,7 @@ impl Report {
         report.providers(input);
         report.programs(input.env);
         report.advice.extend(input.problems.iter().cloned());
+        report.advice.extend(kept_settings(input.settings));
         report
     }
 
@@ -151,7 +152,7 @@ impl Report {
     }
 
     fn terminal(&mut self, input: &DoctorInput<'_>, facts: &TerminalFacts) {
-        let (env, settings) = (input.env, input.settings);
+        let (env, settings) = (input.env, &input.settings.values);
         let looks = Looks { env, dirs: input.dirs };
         let answers = facts.answers.as_ref();
         let term = env.get("TERM").unwrap_or_else(|| "not set".to_owned());
@@ -365,6 +366,19 @@ impl Report {
     }
 }
 
+/// Names the settings of the user that do nothing.
+fn kept_settings(settings: &EffectiveSettings) -> Option<String> {
+    let is_set = |key: &str| settings.origin(key).is_some_and(|origin| origin != Layer::BuiltIn);
+    let kept: Vec<&str> =
+        ROWS.iter().filter(|row| row.is_kept && is_set(row.key)).map(|row| row.key).collect();
+    (!kept.is_empty()).then(|| {
+        format!(
+            "these settings are kept and have no effect; pi config list NAME says why: {}",
+            kept.join(", ")
+        )
+    })
+}
+
 /// How images are shown.
 fn images(env: &Env, settings: &Settings, answers: &TerminalAnswers) -> String {
     let cell = answers.cell_pixels.or_else(pictures::cell_size);
@@ -444,6 +458,8 @@ fn program(env: &Env, name: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::LiveSettings;
+
     use super::*;
 
     /// The report of a user with these variables, files and answers.
@@ -461,10 +477,12 @@ mod tests {
         let path = bin.to_str().unwrap();
         let env = Env::of(&[variables, &[("HOME", root), ("PATH", path)]].concat());
         let dirs = Dirs::new(&env);
+        let (live, _) = LiveSettings::load(dirs.settings_file(), []);
+        let settings = live.get();
         let input = DoctorInput {
             env: &env,
             dirs: &dirs,
-            settings: &Settings::default(),
+            settings: &settings,
             catalog: &Catalog::builtin(),
             credentials: &Credentials::new(env.clone()),
             sessions: &dirs.sessions,
@@ -514,6 +532,16 @@ mod tests {
             assert!(report.contains(advice), "{advice} is not in\n{report}");
         }
         assert!(report.contains("tmux, ssh") && !report.contains("backslash"), "{report}");
+    }
+
+    #[test]
+    fn settings_without_effect_are_named() {
+        let facts = TerminalFacts { answers: None, is_running: false, tmux_extended_keys: None };
+        let settings =
+            r#"{"packages": ["npm:x"], "theme": "dark", "codemode": {"mode": "off"}, "extensions": null}"#;
+        let report = report(&[], &[("settings.json", settings)], &facts).replace("\n     ", " ");
+        let expected = "these settings are kept and have no effect; pi config list NAME says why: packages, codemode.mode\n";
+        assert!(report.contains(expected), "{report}");
     }
 
     #[test]

@@ -12,14 +12,15 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 
 use crate::config::Env;
-use crate::session::{self, PromptDraft, Refusal, Reply, Services, SessionCommand, SessionError, TakenQueue};
+use crate::session::{
+    self, PromptDraft, Refusal, Reply, ResourceOptions, Services, SessionCommand, SessionError, TakenQueue,
+};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::TerminalAnswers;
-use crate::tui::theme::BUILTIN_NAMES;
 use crate::util::git::{Head, Repository};
 
 use super::super::trace::CallFilter;
-use super::appearance::in_tmux;
+use super::appearance::{Looks, in_tmux};
 use super::completion::FileFinder;
 use super::keybindings;
 use super::login::SignInTask;
@@ -29,6 +30,7 @@ use super::prompt_history::{HistoryEffect, HistoryWriter};
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFinder, SessionFolders};
 use super::terminal_env;
+use super::theme_files::{ThemePlaces, trusted_project};
 use super::tree::TreeDone;
 
 /// The session, and the other objects that effects use.
@@ -48,6 +50,8 @@ pub(super) struct Effects {
     pub(super) answers: TerminalAnswers,
     pub(super) highlighter: Highlighter,
     pub(super) services: Arc<Services>,
+    /// Themes of the command line.
+    pub(super) themes: ResourceOptions,
     /// The sign-in in progress; dropping it cancels the sign-in.
     pub(super) sign_in: Option<SignInTask>,
     /// Number of searches in the tree so far; only the last one counts.
@@ -186,16 +190,12 @@ impl Effects {
     }
 
     fn list_themes(&self, query: String) {
-        let (folder, done) = (self.services.dirs.agent.join("themes"), self.done.clone());
+        let (env, services, done) = (self.env.clone(), Arc::clone(&self.services), self.done.clone());
+        let (state, named) = (self.link.handle().state(), self.themes.clone());
         tokio::task::spawn_blocking(move || {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let name = |entry: std::fs::DirEntry| {
-                entry.file_name().to_str()?.strip_suffix(".json").map(str::to_owned)
-            };
-            let mut own: Vec<String> = entries.filter_map(name).collect();
-            own.retain(|name| !BUILTIN_NAMES.contains(&name.as_str()));
-            own.sort();
-            let names = BUILTIN_NAMES.into_iter().map(str::to_owned).chain(own).collect();
+            let looks = Looks { env: &env, dirs: &services.dirs };
+            let (settings, project) = (&state.settings, trusted_project(&state));
+            let names = ThemePlaces { looks: &looks, settings, project, named: &named }.names();
             drop(done.send(EffectDone::Themes { names, query }));
         });
     }

@@ -9,6 +9,7 @@ mod app;
 mod appearance;
 mod attachments;
 mod attention;
+mod block_cursor;
 mod clipboard;
 mod commands;
 mod completion;
@@ -43,6 +44,7 @@ mod start;
 mod status;
 mod terminal;
 mod terminal_env;
+mod theme_files;
 mod tool_view;
 mod transcript;
 mod tree;
@@ -73,6 +75,7 @@ use overlays::SummaryReview;
 use pictures::PictureView;
 use session_picker::SessionsEffect;
 use terminal::Terminal;
+use theme_files::{ThemePlaces, trusted_project};
 
 pub use commands::is_command;
 pub use doctor::{DoctorInput, doctor};
@@ -435,7 +438,11 @@ impl Interactive {
         let mut values = self.app.session.settings.values.clone();
         values.theme = theme.unwrap_or(values.theme);
         let mut problems = Vec::new();
-        let theme = looks.theme(&values, &self.effects.answers.colors, &mut problems);
+        let session = &self.app.session;
+        let project = trusted_project(session);
+        let named = &self.effects.themes;
+        let places = ThemePlaces { looks: &looks, settings: &session.settings, project, named };
+        let theme = places.theme(&values, &self.effects.answers.colors, &mut problems);
         let links = looks.shows_links(&values);
         let pictures =
             pictures::view(&self.effects.env, &values, &self.effects.answers, self.terminal.pictures());

@@ -188,6 +188,9 @@ impl PromptEditor {
     ) -> ComposerRows {
         let images = match self.attachments.count(&self.composer.text()) {
             0 => String::new(),
+            n if session.settings.values.sampling.block_images => {
+                format!("the setting images.blockImages is on: {n} attached, none is sent")
+            }
             n if !session.model.reads_images() => {
                 format!("{} does not see images: {n} attached", session.model.id)
             }
@@ -207,8 +210,8 @@ impl PromptEditor {
         } else {
             thinking_style(theme, session.thinking)
         };
-        let view =
-            ComposerView { width, max_rows, padding: 0, theme, border, label: &label, placeholder: "" };
+        let padding = session.settings.values.layout.editor_padding;
+        let view = ComposerView { width, max_rows, padding, theme, border, label: &label, placeholder: "" };
         self.composer.render(&view)
     }
 }

@@ -9,7 +9,7 @@ use ratatui::layout::{Position, Size};
 use tokio::sync::mpsc;
 
 use crate::config::{Env, TuiMode};
-use crate::session::{self, Deltas, OpenSession, Services, SessionHandle};
+use crate::session::{self, Deltas, OpenSession, ResourceOptions, Services, SessionHandle};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::{
     InlineWindow, InputBroker, Questions, TerminalGuard, TerminalModes, TerminalOutput, record_output,
@@ -34,6 +34,7 @@ use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFolders};
 use super::terminal::{Drawing, Terminal};
 use super::terminal_env;
+use super::theme_files::{ThemePlaces, trusted_project};
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
 use super::{Interactive, welcome};
@@ -73,6 +74,8 @@ pub struct InteractiveStart {
     /// Whether a later start would not find the sessions by itself.
     pub custom_sessions: bool,
     pub name: Option<String>,
+    /// Themes of the command line.
+    pub themes: ResourceOptions,
 }
 
 /// Runs until the user quits. The terminal is restored when
@@ -112,7 +115,10 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let settings = Arc::clone(&handle.state().settings);
     let looks = Looks { env: &start.env, dirs: &start.services.dirs };
     let answers = input.answers().clone();
-    let theme = looks.theme(&settings.values, &answers.colors, &mut problems);
+    let state = handle.state();
+    let project = trusted_project(&state);
+    let places = ThemePlaces { looks: &looks, settings: &settings, project, named: &start.themes };
+    let theme = places.theme(&settings.values, &answers.colors, &mut problems);
     let links = looks.shows_links(&settings.values);
     screen.set_links(links);
     screen.set_traits(reflow_traits(&start.env));
@@ -141,6 +147,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         answers,
         highlighter,
         services: Arc::clone(&start.services),
+        themes: start.themes.clone(),
         sign_in: None,
         tree_searches: Arc::default(),
     };
@@ -187,6 +194,7 @@ fn app(
     let settings = &session.settings.values;
     (view.hide_thinking, view.links) = (settings.hide_thinking, shown.links);
     view.pictures = shown.pictures;
+    view = view.laid_out(&settings.layout);
     let page_key = keymap.hint("app.transcript.page");
     if !page_key.is_empty() {
         view.page_key = page_key;

@@ -10,6 +10,7 @@ use crate::tui::text::Row;
 use crate::tui::widgets::DialogCx;
 
 use super::app::App;
+use super::block_cursor;
 use super::fullscreen;
 use super::layout::{Page, editor_rows};
 use super::overlays::Drawn;
@@ -66,11 +67,26 @@ impl<W: Write> Ui<W> {
         self.lay_out(app, size.width);
         let dock = compose_dock(app, size.width, size.height);
         let n_rows = app.transcript.len();
+        let clears = app.session.settings.values.layout.clear_on_shrink && !app.dialogs.is_open();
+        if clears && self.screen.leaves_blank(n_rows + dock.rows.len()) {
+            self.replay(app, size);
+            // Nothing has left the screen now, so that this happens once.
+            return self.draw(app);
+        }
 
         let mut overlays = Vec::new();
-        let drawn = dialog_rows(app, &dock, size);
+        let mut drawn = dialog_rows(app, &dock, size);
+        let completion = app.input.completion.rows(size.width, completion_rows(app, size.height), &app.theme);
         self.dock = dock.rows;
-        let completion = app.input.completion.rows(size.width, &app.theme);
+        if block_cursor::is_drawn(app) {
+            match &mut drawn {
+                Some((rows, at)) => {
+                    at.iter().for_each(|(row, column)| block_cursor::draw(rows, usize::from(*row), *column))
+                }
+                None => block_cursor::draw(&mut self.dock, dock.cursor.0, dock.cursor.1),
+            }
+        }
+        self.screen.set_cursor_hidden(block_cursor::is_drawn(app));
         let mut cursor = Some(Cursor::Document { row: n_rows + dock.cursor.0, column: dock.cursor.1 });
         if let Some((rows, at)) = &drawn {
             overlays.push(ScreenOverlay { rows, anchor: Anchor::Bottom });
@@ -134,11 +150,23 @@ pub(super) fn draw_fullscreen<W: Write>(app: &mut App, window: &mut FullscreenWi
         is_cursor_shown = at.is_some();
         cursor = at.map_or(cursor, |(row, column)| (narrow(first).saturating_add(row), column));
     } else if app.input.completion.is_open() && in_transcript.is_none() {
-        let completion = app.input.completion.rows(width, &app.theme);
+        let completion = app.input.completion.rows(width, completion_rows(app, height), &app.theme);
         cover(&mut rows, completion, page + dock.editor);
     }
+    if is_cursor_shown && block_cursor::is_drawn(app) {
+        block_cursor::draw(&mut rows, usize::from(cursor.0), cursor.1);
+    }
+    window.canvas_mut().set_cursor_hidden(block_cursor::is_drawn(app));
     let cursor = is_cursor_shown.then_some(Position::new(cursor.1, cursor.0));
     window.draw(rows.into_iter().map(Cow::Owned), cursor)
+}
+
+/// Rows with suggestions: as set, as long as the transcript stays visible above them.
+fn completion_rows(app: &App, height: u16) -> usize {
+    /// The fewest that the setting allows.
+    const LEAST: u16 = 3;
+    let wanted = app.session.settings.values.layout.completion_rows;
+    usize::from(wanted.min((height / 2).max(LEAST)))
 }
 
 /// Puts rows over others so that they end above row `end`. Returns the first of them.

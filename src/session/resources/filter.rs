@@ -1,4 +1,4 @@
-//! The settings `skills` and `prompts`: locations to search, and filters for what the
+//! The settings `skills`, `prompts` and `themes`: locations to search, and filters for what the
 //! folders of the same layer contain.
 //!
 //! `path` is a location. `!glob` excludes matching files, `+path` includes one
@@ -15,7 +15,7 @@ use super::skills::SKILL_FILE;
 
 /// The files that the settings exclude.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub struct Filter {
     base: PathBuf,
     excluded: GlobSet,
     kept: Vec<PathBuf>,
@@ -25,11 +25,7 @@ pub(super) struct Filter {
 impl Filter {
     /// Splits the entries into the filter, the locations, and problems with globs, one line
     /// each.
-    pub(super) fn new(
-        entries: &[String],
-        base: &Path,
-        home: Option<&Path>,
-    ) -> (Self, Vec<PathBuf>, Vec<String>) {
+    pub fn new(entries: &[String], base: &Path, home: Option<&Path>) -> (Self, Vec<PathBuf>, Vec<String>) {
         let absolute = |path: &str| paths::normalise(&base.join(paths::expand_home(path, home)));
         let mut excluded = GlobSetBuilder::new();
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
@@ -57,7 +53,7 @@ impl Filter {
     }
 
     /// Whether the file `path` is used.
-    pub(super) fn keeps(&self, path: &Path) -> bool {
+    pub fn keeps(&self, path: &Path) -> bool {
         let path = paths::normalise(path);
         // A path refers to a skill by its file or by its folder.
         let folder = path.parent().filter(|_| path.ends_with(SKILL_FILE));

@@ -10,6 +10,7 @@ mod system_prompt;
 mod templates;
 
 pub use agents_md::{ContextFile, ContextFiles, OutsideLink, context_files};
+pub use filter::Filter as ResourceFilter;
 pub(super) use prompt_files::{PromptFiles, prompt_files};
 pub use skills::{Skill, SkillBlock};
 pub(super) use skills::{SkillPlaces, call as skill_call, expand as expand_skill, load as load_skills};

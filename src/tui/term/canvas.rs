@@ -50,6 +50,8 @@ pub struct Canvas<W> {
     cursor_visible: Option<bool>,
     links: bool,
     prompt_marks: bool,
+    /// Whether the cursor is only moved, and never shown.
+    cursor_hidden: bool,
     pictures: ScreenPictures,
 }
 
@@ -66,6 +68,7 @@ impl<W: Write> Canvas<W> {
             cursor_visible: None,
             links: false,
             prompt_marks: false,
+            cursor_hidden: false,
             pictures: ScreenPictures::default(),
         };
         canvas.set_size(size);
@@ -80,6 +83,12 @@ impl<W: Write> Canvas<W> {
     /// Whether marks of prompts are written as OSC 133; off by default.
     pub fn set_prompt_marks(&mut self, enabled: bool) {
         self.prompt_marks = enabled;
+    }
+
+    /// Whether the cursor stays hidden wherever it is, for input methods that follow it; off by
+    /// default.
+    pub fn set_cursor_hidden(&mut self, hidden: bool) {
+        self.cursor_hidden = hidden;
     }
 
     /// Where the pictures of rows are; without it they are not drawn.
@@ -306,6 +315,7 @@ impl<W: Write> Canvas<W> {
     /// # Errors
     /// Like [`Self::show`].
     pub fn place_cursor(&mut self, at: Position, visible: bool) -> io::Result<()> {
+        let visible = visible && !self.cursor_hidden;
         let untouched = self.bytes.is_empty();
         let shown_before = self.cursor_visible.replace(visible);
         if untouched && self.cursor == at && shown_before == Some(visible) {

@@ -181,6 +181,18 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.set_links(enabled);
     }
 
+    /// Whether the cursor stays hidden wherever it is; off by default.
+    pub fn set_cursor_hidden(&mut self, hidden: bool) {
+        self.canvas.set_cursor_hidden(hidden);
+    }
+
+    /// Whether a document of `len` rows leaves rows at the end of the screen blank although
+    /// others have left it, because it became shorter.
+    pub fn leaves_blank(&self, len: usize) -> bool {
+        let goes_on = self.start.is_none() && self.due == Due::Nothing && !self.borrowing;
+        goes_on && self.pushed > 0 && len < self.pushed + usize::from(self.height() - self.origin)
+    }
+
     /// Where the pictures of rows are; without it they are not drawn.
     pub fn set_pictures(&mut self, store: PictureStore) {
         self.canvas.set_pictures(store);

@@ -10,7 +10,7 @@
 
 mod system;
 
-use crate::ai::models::{Model, Updates, image_limits, image_types};
+use crate::ai::models::{Updates, image_limits, image_types};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -189,7 +189,7 @@ pub(in crate::ai) enum IdRule {
 /// reads these `updates`.
 pub(in crate::ai) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt<'_> {
     let placement = Placement::of(&request.messages, updates);
-    let mut turns = turns(&request.messages, &request.model, ids, &placement);
+    let mut turns = turns(request, ids, &placement);
     // Most services reject a conversation that does not begin with a user message.
     if !matches!(turns.first(), Some(Turn::User(_))) {
         turns.insert(0, Turn::User(vec![Content::Text(Cow::Borrowed(NO_TEXT))]));
@@ -308,12 +308,8 @@ fn past_tools<'a>(
     tools
 }
 
-fn turns<'a>(
-    messages: &'a [Arc<Message>],
-    model: &Model,
-    rule: IdRule,
-    placement: &Placement<'a>,
-) -> Vec<Turn<'a>> {
+fn turns<'a>(request: &'a Request, rule: IdRule, placement: &Placement<'a>) -> Vec<Turn<'a>> {
+    let messages = &request.messages;
     let declared = &placement.declared;
     let mut ids = Ids::new(rule);
     let mut turns: Vec<Turn<'a>> = Vec::new();
@@ -323,7 +319,7 @@ fn turns<'a>(
                 let content = match &user.content {
                     UserContent::Text(text) if text.trim().is_empty() => Vec::new(),
                     UserContent::Text(text) => vec![Content::Text(Cow::Borrowed(text))],
-                    UserContent::Blocks(blocks) => content(blocks, model, USER_IMAGE),
+                    UserContent::Blocks(blocks) => content(blocks, request, USER_IMAGE),
                 };
                 if !content.is_empty() {
                     turns.push(Turn::User(content));
@@ -331,7 +327,7 @@ fn turns<'a>(
             }
             Message::Assistant(answer) if !answer.is_failed() => {
                 let results = results_after(&messages[at + 1..]);
-                let turn = assistant_turn(answer, results, model, &mut ids, declared);
+                let turn = assistant_turn(answer, results, request, &mut ids, declared);
                 turns.extend(turn.map(Turn::Assistant));
             }
             Message::System(system) => turns.extend(placement.update(at, system).map(Turn::System)),
@@ -356,10 +352,11 @@ fn results_after(messages: &[Arc<Message>]) -> Vec<&ToolResultMessage> {
 fn assistant_turn<'a>(
     answer: &'a AssistantMessage,
     mut results: Vec<&'a ToolResultMessage>,
-    model: &Model,
+    request: &Request,
     ids: &mut Ids,
     declared: &HashMap<&str, &ToolDeclaration>,
 ) -> Option<AssistantTurn<'a>> {
+    let model = &request.model;
     let same_model = answer.provider == model.provider && answer.api == model.api && answer.model == model.id;
     // Only the model that created a signature can read it.
     let signature = |signed: &'a Option<String>| {
@@ -383,7 +380,7 @@ fn assistant_turn<'a>(
                 let answered = results.iter().position(|result| result.tool_call_id == call.id);
                 let result = answered.map(|at| results.remove(at));
                 let name = sendable_name(&call.name, declared);
-                turn.results.push(tool_result(id.clone(), name, result, model));
+                turn.results.push(tool_result(id.clone(), name, result, request));
                 let arguments = match &call.arguments {
                     arguments @ Value::Object(_) => Cow::Borrowed(arguments),
                     _ => Cow::Owned(Value::Object(Map::new())),
@@ -417,13 +414,13 @@ fn tool_result<'a>(
     id: String,
     name: &'a str,
     result: Option<&'a ToolResultMessage>,
-    model: &Model,
+    request: &Request,
 ) -> ToolResult<'a> {
     let Some(result) = result else {
         let content = vec![Content::Text(Cow::Borrowed("No result provided"))];
         return ToolResult { id, name, content, is_error: true };
     };
-    let mut content = content(&result.content, model, TOOL_IMAGE);
+    let mut content = content(&result.content, request, TOOL_IMAGE);
     if content.is_empty() {
         content.push(Content::Text(Cow::Borrowed("(no tool output)")));
     }
@@ -446,14 +443,26 @@ const TOOL_IMAGE: Placeholders = Placeholders {
     other_type: "(tool image omitted: model does not support its type)",
 };
 
+/// Replaces images that the user's settings block, as in the original.
+const BLOCKED_IMAGE: &str = "Image reading is disabled.";
+
 /// Drops blank texts and unknown blocks; replaces consecutive images of types that
 /// the API does not accept with one placeholder, and an image the service does not
 /// fetch with its address as text.
-fn content<'a>(blocks: &'a [ContentBlock], model: &Model, placeholders: Placeholders) -> Vec<Content<'a>> {
-    let images = image_types(model);
+fn content<'a>(
+    blocks: &'a [ContentBlock],
+    request: &Request,
+    placeholders: Placeholders,
+) -> Vec<Content<'a>> {
+    let model = &request.model;
+    let images = if request.shows_images() { image_types(model) } else { &[] };
     let mut content = Vec::with_capacity(blocks.len());
     let mut in_run = false;
-    let placeholder = if images.is_empty() { placeholders.no_images } else { placeholders.other_type };
+    let placeholder = match images {
+        _ if request.options.without_images => BLOCKED_IMAGE,
+        [] => placeholders.no_images,
+        _ => placeholders.other_type,
+    };
     for block in blocks {
         match block {
             ContentBlock::Text(text) if !text.text.trim().is_empty() => {

@@ -349,6 +349,26 @@ fn names_no_api_takes_back_are_replaced_unless_a_tool_has_them() {
 }
 
 #[test]
+fn blocked_images_are_one_line_of_text_per_run_for_every_model() {
+    let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+    let at = json!({"type": "text", "text": "[image: https://x/y.png]", "imageUrl": "https://x/y.png"});
+    let messages = json!([
+        {"role": "user", "content": [{"type": "text", "text": "look"}, image, at, image, {"type": "text", "text": "x"}, image]},
+        {"role": "assistant", "content": [{"type": "toolCall", "id": "1", "name": "read", "arguments": {}}]},
+        {"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": "Read a.png"}, image]},
+    ]);
+    for input in [json!(["text"]), json!(["text", "image"])] {
+        let mut request = request(messages.clone(), json!({ "input": input }));
+        request.options.without_images = true;
+        let blocked = "Image reading is disabled.";
+        let lines = outline(&prompt(&request, WORD));
+        assert_eq!(lines[0], format!("user look+{blocked}+x+{blocked}"));
+        assert_eq!(lines[2], format!("result 1 Read a.png+{blocked}"));
+        assert!(!prompt(&request, WORD).has_images());
+    }
+}
+
+#[test]
 fn images_are_sent_only_in_types_that_the_api_takes() {
     let image = |kind: &str, data: &str| json!({"type": "image", "data": data, "mimeType": kind});
     let said = json!([

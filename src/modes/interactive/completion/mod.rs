@@ -26,9 +26,6 @@ use token::{Token, Typed};
 
 pub(super) use finder::{FileFinder, FileRequest, FoundFiles, Wanted};
 
-/// Maximum number of rows with suggestions.
-const MAX_ROWS: usize = 6;
-
 /// Maximum width of the first column, in cells, if there is a second one.
 const MAX_LABEL_CELLS: usize = 40;
 
@@ -313,16 +310,18 @@ impl Completion {
         Some(Replacement { n_bytes, with: text })
     }
 
-    pub(super) fn rows(&self, columns: u16, theme: &Theme) -> Vec<Row> {
-        let first = self.selected.saturating_sub(MAX_ROWS - 1);
+    /// At most `max_rows` suggestions, and below them which of how many is selected if there are
+    /// more.
+    pub(super) fn rows(&self, columns: u16, max_rows: usize, theme: &Theme) -> Vec<Row> {
+        let first = (self.selected + 1).saturating_sub(max_rows);
         let has_help = self.suggestions.iter().any(|one| !one.help.is_empty());
         let widest = self.suggestions.iter().map(|one| width(&one.label)).max().unwrap_or_default();
         let label_width = if has_help { widest.min(MAX_LABEL_CELLS) } else { usize::from(columns) };
-        let shown = self.suggestions.iter().enumerate().skip(first).take(MAX_ROWS);
+        let shown = self.suggestions.iter().enumerate().skip(first).take(max_rows);
         let mut rows: Vec<Row> = shown
             .map(|(idx, one)| one.row(idx == self.selected, label_width, has_help, columns, theme))
             .collect();
-        if self.suggestions.len() > MAX_ROWS {
+        if self.suggestions.len() > max_rows {
             let count = format!("  ({}/{})", self.selected + 1, self.suggestions.len());
             rows.push(Row::styled(count, theme.style(Colour::Dim)));
         }

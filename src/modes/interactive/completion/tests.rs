@@ -90,7 +90,7 @@ impl Typing {
 
     fn rows(&self, columns: u16) -> Vec<String> {
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-        let rows = self.completion.rows(columns, &theme);
+        let rows = self.completion.rows(columns, 6, &theme);
         rows.iter().map(|row| row.text().trim_end().to_owned()).collect()
     }
 }
@@ -277,6 +277,24 @@ fn skills_are_told_apart() {
 }
 
 #[test]
+fn no_more_rows_are_shown_than_wanted_and_the_selected_one_is_among_them() {
+    let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+    let mut typing = Typing::of("/");
+    let n_suggestions = typing.labels().len();
+    assert!(n_suggestions > 20);
+    for _ in 0..n_suggestions {
+        let selected = typing.labels()[typing.completion.selected].to_owned();
+        for max_rows in [3, 6, 20] {
+            let rows = typing.completion.rows(60, max_rows, &theme);
+            assert_eq!(rows.len(), max_rows + 1, "the last one counts");
+            let marked: Vec<String> = rows.iter().map(Row::text).filter(|row| row.starts_with('→')).collect();
+            assert!(matches!(&marked[..], [row] if row.contains(&selected)), "{marked:?} {selected}");
+        }
+        typing.completion.select_next();
+    }
+}
+
+#[test]
 fn rows_fit_at_every_width() {
     let mut typing = Typing::of("@x");
     let path: PathBuf = ["深い", "フォルダ", "with-a-long-name", "file.rs"].iter().collect();
@@ -285,7 +303,7 @@ fn rows_fit_at_every_width() {
     let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
     for columns in [1, 3, 7, 20, 40, 80, 200] {
         for typing in [&typing, &Typing::of("/")] {
-            let rows = typing.completion.rows(columns, &theme);
+            let rows = typing.completion.rows(columns, 6, &theme);
             assert!(rows.iter().all(|row| row.width() <= usize::from(columns)), "{columns}");
         }
     }

@@ -27,6 +27,7 @@ use super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::sections::{ReadDone, Reader};
 
 pub(super) use input::{copy_selection, on_input};
+pub(super) use selection::with_style;
 pub(super) use view::{Fullscreen, render};
 
 /// Shows the result of an effect.

@@ -197,7 +197,7 @@ impl Kind {
 }
 
 /// The row with another style in these columns.
-pub(super) fn with_style(row: Row, columns: &Range<u16>, style: Style) -> Row {
+pub(in super::super) fn with_style(row: Row, columns: &Range<u16>, style: Style) -> Row {
     if columns.is_empty() {
         return row;
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ratatui::style::{Modifier, Style};
 
+use crate::config::LayoutSettings;
 use crate::tui::markdown::{Highlighter, MarkdownOptions};
 use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle};
 use crate::tui::theme::{Theme, Token};
@@ -23,6 +24,10 @@ pub(crate) struct ViewSettings {
     pub(crate) links: bool,
     /// How images are shown; `None` if they are lines of text.
     pub(crate) pictures: Option<PictureView>,
+    /// Blank columns left of answers, at most.
+    pub(crate) output_padding: u16,
+    /// In front of each line of code.
+    pub(crate) code_indent: String,
     /// The key that expands, as shown in hints.
     pub(crate) expand_key: String,
     /// What opens the pager, as shown in hints.
@@ -33,6 +38,12 @@ pub(crate) struct ViewSettings {
 }
 
 impl ViewSettings {
+    /// With what the user's settings say about the layout.
+    pub(crate) fn laid_out(self, settings: &LayoutSettings) -> Self {
+        let code_indent = sanitize_line(&settings.code_indent).into_owned();
+        Self { output_padding: settings.output_padding, code_indent, ..self }
+    }
+
     /// Collapsed, with thinking and without links.
     pub(crate) fn new(expand_key: String, cwd: PathBuf, home: Option<PathBuf>) -> Self {
         let page_key = "/transcript".to_owned();
@@ -41,6 +52,8 @@ impl ViewSettings {
             hide_thinking: false,
             links: false,
             pictures: None,
+            output_padding: 1,
+            code_indent: MarkdownOptions::default().code_indent,
             expand_key,
             page_key,
             cwd,
@@ -65,6 +78,11 @@ pub(crate) struct RenderCx<'a> {
 }
 
 impl<'a> RenderCx<'a> {
+    /// Blank columns left of an answer.
+    pub(crate) fn answer_side(&self) -> u16 {
+        side(self.width).min(self.view.output_padding)
+    }
+
     pub(crate) fn style(&self, token: Token) -> Style {
         self.theme.style(token)
     }
@@ -79,7 +97,8 @@ impl<'a> RenderCx<'a> {
     }
 
     pub(crate) fn markdown(&self, base: Style) -> MarkdownOptions {
-        MarkdownOptions { base, links: self.view.links, ..MarkdownOptions::default() }
+        let code_indent = self.view.code_indent.clone();
+        MarkdownOptions { base, links: self.view.links, code_indent, ..MarkdownOptions::default() }
     }
 
     /// A path of a model or a user, shown relative to the session's

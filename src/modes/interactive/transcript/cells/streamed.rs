@@ -6,7 +6,7 @@ use crate::tui::markdown::MarkdownStream;
 use crate::tui::text::Row;
 
 use super::super::cell_list::Painted;
-use super::super::render::{RenderCx, indented, side};
+use super::super::render::RenderCx;
 
 /// A text that grows until it is finished, drawn incrementally.
 #[derive(Debug, Default)]
@@ -58,7 +58,8 @@ impl StreamedText {
         if self.finished {
             stream.finish();
         }
-        let width = cx.narrower(side(cx.width)).width;
+        let side = cx.answer_side();
+        let width = cx.narrower(side).width;
         let n_rows = stream.rows(width, cx.theme, cx.highlighter).len();
         let n_settled = stream.stable_rows();
         let stable = painted.stable;
@@ -69,7 +70,11 @@ impl StreamedText {
             }
             // The row in front of the text is the cell's own.
             let rows = stream.rows(width, cx.theme, cx.highlighter).iter().skip(stable.saturating_sub(1));
-            painted.rows.extend(rows.map(|row| indented(row.clone(), cx.width)));
+            painted.rows.extend(rows.map(|row| {
+                let mut row = row.clone();
+                row.indent(" ".repeat(usize::from(side)), Style::new());
+                row
+            }));
         }
         if n_settled > 0 {
             painted.stable = stable.max((n_settled + 1).min(painted.rows.len()));

@@ -1,13 +1,13 @@
 //! The model's thinking. Consecutive blocks are one
 //! cell.
 
-use ratatui::style::Modifier;
+use ratatui::style::{Modifier, Style};
 
 use crate::tui::text::{Ellipsis, Row, truncate_row};
 use crate::tui::theme::Token;
 
 use super::super::cell_list::Painted;
-use super::super::render::{RenderCx, indented};
+use super::super::render::RenderCx;
 use super::streamed::StreamedText;
 
 /// Replaces hidden thinking.
@@ -67,7 +67,8 @@ impl ThinkingCell {
             return self.streamed.render(cx, style, painted);
         }
         if !self.streamed.text().trim().is_empty() {
-            let mut label = indented(Row::styled(LABEL, style), cx.width);
+            let mut label = Row::styled(LABEL, style);
+            label.indent(" ".repeat(usize::from(cx.answer_side())), Style::new());
             truncate_row(&mut label, cx.width, Ellipsis::One);
             painted.replace(vec![Row::default(), label]);
             painted.stable = painted.rows.len();

@@ -1,0 +1,257 @@
+//! Where themes are, and the one of the settings.
+//!
+//! A theme is a file `NAME.json`. Of two with one name the first counts: files of `--theme`,
+//! `.pi/themes` of a trusted project and its setting `themes`, the user's setting `themes`,
+//! `~/.pi/agent/themes`.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{EffectiveSettings, Settings};
+use crate::session::{ResourceFilter, ResourceOptions, SessionState};
+use crate::tui::theme::{Appearance, BUILTIN_NAMES, TerminalColors, Theme};
+
+use super::appearance::{Looks, background};
+
+/// Maximum number of themes that are listed.
+const MAX_THEMES: usize = 500;
+
+/// What decides where themes are.
+pub(super) struct ThemePlaces<'a> {
+    pub(super) looks: &'a Looks<'a>,
+    pub(super) settings: &'a EffectiveSettings,
+    /// The project's directory, if it is trusted.
+    pub(super) project: Option<&'a Path>,
+    /// Those of the command line.
+    pub(super) named: &'a ResourceOptions,
+}
+
+/// The project's directory, if its themes count.
+pub(super) fn trusted_project(session: &SessionState) -> Option<&Path> {
+    session.project.trust.is_trusted().then_some(session.cwd.as_path())
+}
+
+impl ThemePlaces<'_> {
+    /// The theme of `settings`: built in, from a file, or of a pair `LIGHT/DARK` the one that
+    /// suits the terminal. Problems are added, and the system theme is used. Blocks.
+    pub(super) fn theme(
+        &self,
+        settings: &Settings,
+        colors: &TerminalColors,
+        problems: &mut Vec<String>,
+    ) -> Theme {
+        let depth = self.looks.color_depth(settings);
+        let background = background(self.looks.env);
+        let name = match settings.theme.split_once('/') {
+            Some((light, dark)) => match colors.appearance().unwrap_or(background) {
+                Appearance::Light => light,
+                Appearance::Dark => dark,
+            },
+            None => &settings.theme,
+        };
+        let system = || Theme::system(colors, background, depth);
+        if name == "system" {
+            return system();
+        }
+        if let Some(theme) = Theme::builtin(name, background, depth) {
+            return theme;
+        }
+        let (files, wrong) = self.files();
+        problems.extend(wrong);
+        let file_name = format!("{name}.json");
+        let found = files.into_iter().find(|path| path.file_name().is_some_and(|other| *other == *file_name));
+        let Some(path) = found else {
+            let shown = self.looks.dirs.display(&self.looks.dirs.agent.join("themes").join(file_name));
+            problems.push(format!("theme \"{name}\": there is no {shown}; using the system theme"));
+            return system();
+        };
+        let loaded = std::fs::read_to_string(&path)
+            .map_err(|error| error.to_string())
+            .and_then(|json| Theme::parse(&json, depth).map_err(|error| error.to_string()));
+        loaded.unwrap_or_else(|error| {
+            let shown = self.looks.dirs.display(&path);
+            problems.push(format!("theme \"{name}\": {shown}: {error}; using the system theme"));
+            system()
+        })
+    }
+
+    /// The names of all themes, the built-in ones first. Blocks.
+    pub(super) fn names(&self) -> Vec<String> {
+        let name = |path: &PathBuf| path.file_stem()?.to_str().map(str::to_owned);
+        let mut own: Vec<String> = self.files().0.iter().filter_map(name).collect();
+        own.retain(|name| !BUILTIN_NAMES.contains(&name.as_str()));
+        own.sort();
+        own.dedup();
+        BUILTIN_NAMES.into_iter().map(str::to_owned).chain(own).collect()
+    }
+
+    /// The files in order of precedence, and problems, one line each.
+    fn files(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let (mut files, mut problems) = (Vec::new(), Vec::new());
+        for path in &self.named.paths {
+            let found = files_at(path);
+            if found.is_empty() {
+                let shown = self.looks.dirs.display(path);
+                problems.push(format!(
+                    "--theme {shown}: no theme there; name a .json file or a directory of them"
+                ));
+            }
+            files.extend(found);
+        }
+        if self.named.only_paths {
+            return (files, problems);
+        }
+        let home = self.looks.dirs.home.as_deref();
+        let mut add = |entries: &[String], base: &Path| {
+            let (filter, places, wrong) = ResourceFilter::new(entries, base, home);
+            problems.extend(wrong.iter().map(|cause| format!("setting \"themes\": {cause}")));
+            for place in places.iter().filter(|place| files_at(place).is_empty()) {
+                let shown = self.looks.dirs.display(place);
+                problems.push(format!("setting \"themes\": {shown}: no theme there"));
+            }
+            let usual = base.join("themes");
+            let found = places.iter().chain([&usual]).flat_map(|place| files_at(place));
+            files.extend(found.filter(|path| filter.keeps(path)));
+        };
+        if let Some(project) = self.project {
+            let entries = self.settings.project_value("themes").cloned().unwrap_or_default();
+            add(&serde_json::from_value::<Vec<String>>(entries).unwrap_or_default(), &project.join(".pi"));
+        }
+        add(&self.settings.values.themes, &self.looks.dirs.agent);
+        (files, problems)
+    }
+}
+
+/// A theme file, or those of a directory, sorted.
+fn files_at(path: &Path) -> Vec<PathBuf> {
+    let is_theme =
+        |path: &Path| path.extension().is_some_and(|extension| extension == "json") && path.is_file();
+    if is_theme(path) {
+        return vec![path.to_owned()];
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| is_theme(path)).take(MAX_THEMES).collect();
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::Value;
+
+    use crate::config::{Dirs, Env, LiveSettings, ProjectSettings};
+
+    use super::*;
+
+    /// Directories of a user and a project with themes.
+    struct World {
+        folder: tempfile::TempDir,
+        named: ResourceOptions,
+    }
+
+    impl World {
+        /// `files` are themes below the folder; each has its path as its name.
+        fn new(files: &[&str]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            for file in files {
+                let path = folder.path().join(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                let mut theme: Value =
+                    serde_json::from_str(include_str!("../../../themes/dark.json")).unwrap();
+                theme["name"] = file.replace('/', ":").into();
+                fs::write(path, theme.to_string()).unwrap();
+            }
+            Self { folder, named: ResourceOptions::default() }
+        }
+
+        fn write_settings(&self, file: &str, settings: &str) {
+            let path = self.folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, settings).unwrap();
+        }
+
+        /// What `of` finds, with the project's settings if it is trusted.
+        fn with<T>(&self, trusted: bool, of: impl FnOnce(&ThemePlaces<'_>) -> T) -> T {
+            let root = self.folder.path();
+            let agent = root.join("agent");
+            let env =
+                Env::of(&[("PI_CODING_AGENT_DIR", agent.to_str().unwrap()), ("COLORTERM", "truecolor")]);
+            let dirs = Dirs::new(&env);
+            let (live, problems) = LiveSettings::load(dirs.settings_file(), []);
+            assert!(problems.is_empty(), "{problems:?}");
+            if trusted {
+                live.use_project(ProjectSettings::load(&root.join("work")).0);
+            }
+            let (looks, project) = (Looks { env: &env, dirs: &dirs }, root.join("work"));
+            let project = trusted.then_some(project.as_path());
+            of(&ThemePlaces { looks: &looks, settings: &live.get(), project, named: &self.named })
+        }
+
+        /// The name in the file of the theme that counts, and what is wrong.
+        fn theme(&self, trusted: bool, name: &str, colors: &TerminalColors) -> (String, Vec<String>) {
+            let mut problems = Vec::new();
+            let settings = Settings { theme: name.to_owned(), ..Settings::default() };
+            let theme = self.with(trusted, |places| places.theme(&settings, colors, &mut problems));
+            (theme.name().to_owned(), problems)
+        }
+    }
+
+    fn found(name: &str) -> (String, Vec<String>) {
+        (name.to_owned(), Vec::new())
+    }
+
+    #[test]
+    fn themes_of_all_places_are_listed_and_filtered() {
+        let world = World::new(&["agent/themes/a.json", "agent/themes/b.json", "more/c.json", "one.json"]);
+        let more = world.folder.path().join("more");
+        let settings = serde_json::json!({ "themes": [more, "../one.json", "!b.json"] });
+        world.write_settings("agent/settings.json", &settings.to_string());
+        let names = world.with(false, |places| places.names());
+        assert_eq!(names[names.len() - 3..], ["a", "c", "one"]);
+        assert!(
+            names.iter().any(|name| name == "dark") && !names.iter().any(|name| name == "b"),
+            "{names:?}"
+        );
+    }
+
+    #[test]
+    fn the_nearest_file_of_a_name_counts_and_a_project_needs_trust() {
+        let files = ["agent/themes/x.json", "set/x.json", "work/.pi/themes/x.json", "flag/x.json"];
+        let mut world = World::new(&files);
+        let no = TerminalColors::default();
+        assert_eq!(world.theme(false, "x", &no), found("agent:themes:x.json"));
+        world.write_settings("agent/settings.json", r#"{ "themes": ["../set"] }"#);
+        assert_eq!(world.theme(false, "x", &no), found("set:x.json"));
+        assert_eq!(world.theme(true, "x", &no), found("work:.pi:themes:x.json"));
+        world.write_settings("work/.pi/settings.json", r#"{ "themes": ["../../flag/x.json"] }"#);
+        assert_eq!(world.theme(true, "x", &no), found("flag:x.json"));
+        world.named.paths = vec![world.folder.path().join("flag/x.json")];
+        assert_eq!(world.theme(false, "x", &no), found("flag:x.json"));
+    }
+
+    #[test]
+    fn a_pair_follows_the_terminal() {
+        let world = World::new(&["agent/themes/day.json", "agent/themes/night.json"]);
+        let on = |background| TerminalColors { background: Some(background), ..TerminalColors::default() };
+        assert_eq!(world.theme(false, "day/night", &on([255; 3])), found("agent:themes:day.json"));
+        assert_eq!(world.theme(false, "day/night", &on([0; 3])), found("agent:themes:night.json"));
+        assert_eq!(world.theme(false, "light/dark", &on([0; 3])).0, "dark");
+    }
+
+    #[test]
+    fn a_place_without_a_theme_is_named() {
+        let mut world = World::new(&["agent/themes/a.json"]);
+        world.write_settings("agent/settings.json", r#"{ "themes": ["nowhere", "!x["] }"#);
+        world.named.paths = vec![world.folder.path().join("gone.json")];
+        let (name, problems) = world.theme(false, "missing", &TerminalColors::default());
+        assert_eq!((name.as_str(), problems.len()), ("system", 4), "{problems:?}");
+        let parts = ["--theme ", "\"themes\": error parsing glob", "\"themes\": ", "theme \"missing\": "];
+        for (problem, part) in problems.iter().zip(parts) {
+            assert!(problem.contains(part), "{problem}");
+        }
+        assert!(problems[2].contains("nowhere: no theme there"), "{problems:?}");
+        world.named.only_paths = true;
+        assert_eq!(world.theme(false, "a", &TerminalColors::default()).1.len(), 2);
+    }
+}
