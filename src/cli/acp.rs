@@ -19,8 +19,8 @@ pub(super) struct AcpArgs {
     #[arg(long)]
     login: bool,
 
-    /// Options of pi itself for all sessions, such as --model or --session-dir
-    #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    /// Options for all sessions, such as --model or --session-dir
+    #[arg(value_name = "OPTIONS OF PI", trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -174,20 +175,20 @@ pub struct Args {
     #[arg(help_heading = LIMITS, long)]
     pub no_approve: bool,
 
-    /// Ask before a prompt costs more than this, in US dollars
-    #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd)]
+    /// Ask before a prompt costs more than this, in US dollars; 0 means no limit
+    #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd, allow_negative_numbers = true)]
     pub max_turn_cost: Option<f64>,
 
     /// Stop after this many answers to a prompt, and ask whether to continue
-    #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = positive::<u32>, allow_negative_numbers = true)]
     pub max_turns: Option<u32>,
 
-    /// Ask before the session costs more than this, in US dollars
-    #[arg(help_heading = LIMITS, long, visible_alias = "max-cost", value_name = "USD", value_parser = parse_usd)]
+    /// Ask before the session costs more than this, in US dollars; 0 means no limit
+    #[arg(help_heading = LIMITS, long, visible_alias = "max-cost", value_name = "USD", value_parser = parse_usd, allow_negative_numbers = true)]
     pub max_session_cost: Option<f64>,
 
-    /// Ask before the day costs more than this over all sessions, in US dollars
-    #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd)]
+    /// Ask before the day costs more than this over all sessions, in US dollars; 0 means no limit
+    #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd, allow_negative_numbers = true)]
     pub max_day_cost: Option<f64>,
 
     /// Theme: dark, light, system, one of your own, or LIGHT/DARK to follow the terminal
@@ -242,7 +243,7 @@ pub(super) enum SubCommand {
     Usage(UsageArgs),
     /// Check the terminal, files and providers, and say what to change
     Doctor(DoctorArgs),
-    /// List the models with a key, as --list-models
+    /// List the models, those with a key first, as --list-models
     Models(ModelsArgs),
     /// Print pages of the documentation, or the sections about something
     Docs(DocsArgs),
@@ -264,6 +265,17 @@ demo model.\nKeys and slash commands: type /hotkeys in pi. Settings: type /setti
 fn parse_usd(text: &str) -> Result<f64, String> {
     let dollars = text.trim_start_matches('$').parse::<f64>().ok();
     dollars.filter(|usd| (0.0..1e6).contains(usd)).ok_or_else(|| "expected an amount such as 2.50".to_owned())
+}
+
+/// A number of things.
+pub(super) fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a whole number, 0 or more".to_owned())
+}
+
+/// A number of things that is not zero.
+pub(super) fn positive<T: FromStr + PartialEq + From<u8>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| *number != T::from(0));
+    number.ok_or_else(|| "expected a whole number, 1 or more".to_owned())
 }
 
 /// The front end that the command line asks for.
@@ -519,7 +531,7 @@ mod tests {
             "trace        Show the prompts, steps and tool calls of a session",
             "usage        Show tokens and costs by day, model and project",
             "doctor       Check the terminal, files and providers, and say what to change",
-            "models       List the models with a key, as --list-models",
+            "models       List the models, those with a key first, as --list-models",
             "docs         Print pages of the documentation, or the sections about something",
             "completions  Print a script that completes the arguments of pi in a shell",
             "man          Print the manual page",
@@ -563,6 +575,34 @@ mod tests {
             let error = parse(words).unwrap_err();
             assert!(error.use_stderr() && error.to_string().contains(usage), "{error}");
         }
+    }
+
+    #[test]
+    fn wrong_numbers_are_answered_with_what_is_expected() {
+        let check = |words: &[&str], expected: &str| {
+            let words = [&["pi"], words].concat();
+            let error = parse(words.iter().map(OsString::from).collect()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{words:?}: {error}");
+        };
+        check(&["--max-turns", "0"], "expected a whole number, 1 or more");
+        check(&["--max-turns", "-1"], "expected a whole number, 1 or more");
+        check(&["--max-turns", "99999999999"], "expected a whole number, 1 or more");
+        check(&["--max-cost", "-1"], "expected an amount such as 2.50");
+        check(&["--max-turn-cost", "inf"], "expected an amount such as 2.50");
+        check(&["usage", "--days", "0"], "expected a whole number, 1 or more");
+        check(&["sessions", "--limit", "-1"], "expected a whole number, 0 or more");
+        check(&["trace", "--limit", "some"], "expected a whole number, 1 or more");
+    }
+
+    #[test]
+    fn every_argument_has_help() {
+        fn check(command: &clap::Command) {
+            for arg in command.get_arguments() {
+                assert!(arg.get_help().is_some(), "{} of {}", arg.get_id(), command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&command());
     }
 
     #[test]

@@ -35,6 +35,7 @@ enum AuthCommand {
     },
     /// Save a key, typed or piped in, or sign in to an account
     Login {
+        /// The provider, such as anthropic; pi auth status lists all
         provider: String,
         /// How to log in [default: the provider's first method]
         #[arg(long, value_name = "HOW")]
@@ -50,7 +51,10 @@ enum AuthCommand {
         no_browser: bool,
     },
     /// Remove a saved key or sign-in
-    Logout { provider: String },
+    Logout {
+        /// The provider, such as anthropic; pi auth status lists all
+        provider: String,
+    },
     /// Say whether a provider can be used: ready, not_ready or invalid (exit code 0, 1 or 2)
     Check {
         #[command(flatten)]

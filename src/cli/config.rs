@@ -36,6 +36,7 @@ enum ConfigCommand {
     },
     /// Print the value of a setting
     Get {
+        /// The setting, such as theme; pi config lists all
         #[arg(value_parser = SettingKey, hide_possible_values = true)]
         key: String,
         /// Print JSON, with the origin
@@ -44,8 +45,10 @@ enum ConfigCommand {
     },
     /// Save a value; a list is a JSON array or words separated by commas
     Set {
+        /// The setting, such as theme; pi config lists all
         #[arg(value_parser = SettingKey, hide_possible_values = true)]
         key: String,
+        /// The value: JSON, or a text without quotes
         #[arg(allow_hyphen_values = true)]
         value: String,
         #[command(flatten)]
@@ -53,6 +56,7 @@ enum ConfigCommand {
     },
     /// Remove a saved value
     Unset {
+        /// The setting, such as theme; pi config lists all
         #[arg(value_parser = SettingKey, hide_possible_values = true)]
         key: String,
         #[command(flatten)]
@@ -113,13 +117,17 @@ fn save(setup: &Setup, file: &FileChoice, change: SettingChange, row: &Row) -> a
         anyhow::bail!("\"{}\" works only in your own settings.json; leave out --project", row.key);
     }
     let path = path_of(setup, file);
+    let done = if change.is_reset() { "Removed {} from" } else { "Saved {} in" }.replace("{}", row.key);
     SettingsFile::load(path.clone()).save(&[change]).context("pi config")?;
     if file.project {
         // The user's own change needs no new question.
         TrustedContents::load(setup.dirs.trusted_contents_file()).accept(&setup.cwd, &path)?;
     }
     let home = setup.dirs.home.as_deref();
-    modes::say(&format!("Saved {} in {}.", row.key, paths::display(&path, home)));
+    modes::say(&format!("{done} {}.", paths::display(&path, home)));
+    if row.is_kept {
+        modes::report_notes(&[format!("{}: {}", row.key, row.help)]);
+    }
     if !file.project && setup.settings().project_value(row.key).is_some() {
         modes::report_notes(&[format!(
             "this directory's .pi/settings.json has its own value of {}",

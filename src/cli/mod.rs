@@ -18,6 +18,7 @@ mod usage;
 mod words;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
@@ -95,9 +96,9 @@ fn help_as_flag(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_command = |word: &OsString| word == "help" || command().find_subcommand(word).is_some();
     match words.get(1..).unwrap_or_default() {
         [help] if help == "help" => words[1] = "--help".into(),
-        [help, command] if help == "help" && is_command(command) => {
-            words.swap(1, 2);
-            words[2] = "--help".into();
+        [help, command, ..] if help == "help" && is_command(command) => {
+            words.remove(1);
+            words.push("--help".into());
         }
         _ => {}
     }
@@ -130,6 +131,12 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
             &setup.problems,
         ));
     }
+    if args.slim_events && !matches!(args.mode, Some(Mode::Json | Mode::Rpc)) {
+        anyhow::bail!("--slim-events needs --mode json or rpc");
+    }
+    if let Some(file) = &args.output_last_message {
+        check_output_file(file)?;
+    }
     let is_usable = !is_dumb || setup.settings.values.screen_reader;
     let interactive = !args.print && args.mode.is_none() && is_usable && terminals.can_interact();
     if interactive && args.output_last_message.is_some() {
@@ -155,6 +162,16 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
         Some(Mode::Text) | None => start::print(&runtime, &args, setup, terminals),
     };
     finish(runtime, code)
+}
+
+/// Rejects a file that the last answer could not be written to, before an answer is paid for.
+fn check_output_file(file: &Path) -> anyhow::Result<()> {
+    let problem = match file.parent() {
+        _ if file.is_dir() => "it is a directory",
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => "its directory does not exist",
+        _ => return Ok(()),
+    };
+    anyhow::bail!("cannot write the last answer to {}: {problem}", file.display())
 }
 
 /// Number of threads for the tasks of interactive mode.

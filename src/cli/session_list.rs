@@ -10,6 +10,7 @@ use crate::modes::{self, ListedSession};
 use crate::session::{HitRank, SearchHit, SearchQuery, SessionIndex};
 use crate::util::clock::Clock;
 
+use super::args::whole;
 use super::start::Setup;
 use super::transfer::general_args;
 
@@ -28,7 +29,7 @@ pub(super) struct SessionsArgs {
     all: bool,
 
     /// Show at most N sessions; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<usize>, allow_negative_numbers = true)]
     limit: usize,
 
     /// Print JSON

@@ -88,6 +88,10 @@ fn with_id(id: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<Ope
 
 /// The session that `wanted` names: its file, its id or the start of that.
 fn existing(wanted: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<PathBuf> {
+    if wanted.trim().is_empty() {
+        // Every id starts with an empty text.
+        anyhow::bail!("the id of the session is empty; list sessions with pi sessions");
+    }
     let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".jsonl");
     if is_path {
         let path = cwd.join(wanted);

@@ -115,6 +115,10 @@ impl Setup {
         }
         if let Some(key) = &args.api_key {
             let model = options.model.as_ref().context("--api-key needs --provider or --model")?;
+            anyhow::ensure!(
+                !key.trim().is_empty(),
+                "--api-key is empty; leave it out to use the saved key or the environment"
+            );
             self.credentials.set_command_line_key(&model.provider, key);
         }
         if let (Some(level), Some(model)) = (options.thinking, &options.model)
@@ -175,6 +179,7 @@ impl Setup {
             no_context_files: args.no_context_files,
             docs_command: docs_command(),
         };
+        self.problems.extend(prompts_like_paths(args));
         let skills = self.resource_options(&args.skill, args.no_skills);
         let templates = self.resource_options(&args.prompt_template, args.no_prompt_templates);
         let trust = TrustOptions { flag: trust_flag(args), can_ask: front != Front::Print };
@@ -312,6 +317,21 @@ fn text_or_file(flag: &str, text: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&read).trim().to_owned())
 }
 
+/// Notes about prompts of the command line that look like files but are none.
+fn prompts_like_paths(args: &Args) -> Vec<String> {
+    let flags = args.system_prompt.iter().map(|text| ("--system-prompt", text));
+    let flags = flags.chain(args.append_system_prompt.iter().map(|text| ("--append-system-prompt", text)));
+    let like_a_path = |text: &str| {
+        let ends = [".md", ".txt"].iter().any(|end| text.ends_with(end));
+        !text.contains(char::is_whitespace) && (ends || text.starts_with(['/', '.', '~']))
+    };
+    let is_none = |(_, text): &(&str, &String)| like_a_path(text) && !Path::new(text).is_file();
+    let notes = flags
+        .filter(is_none)
+        .map(|(flag, text)| format!("{flag}: there is no file {text}; it is sent as text"));
+    notes.collect()
+}
+
 /// The front end of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Front {
@@ -345,7 +365,7 @@ pub(super) fn print(
 ) -> anyhow::Result<ExitCode> {
     let piped = piped_text(terminals, &args.messages)?;
     let is_piped = piped.as_ref().is_some_and(|piped| !piped.trim().is_empty());
-    words::check(&args.messages, args.print || is_piped)?;
+    words::check(&args.messages, args.print || args.mode.is_some() || is_piped)?;
     let prompts = first_prompts(&setup, args, piped)?;
     if prompts.is_empty() && args.print {
         anyhow::bail!("no prompt; pass one with pi -p \"…\", or pipe it in");

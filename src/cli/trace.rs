@@ -8,6 +8,7 @@ use crate::modes::{self, CallFilter, CallKind, TraceView};
 use crate::session::{self, EntryId, OpenSession, Trace, TraceTime};
 use crate::util::clock::Clock;
 
+use super::args::positive;
 use super::sessions;
 use super::start::Setup;
 use super::transfer::general_args;
@@ -19,7 +20,7 @@ pub(super) struct TraceArgs {
     session: Option<String>,
 
     /// Number of messages or calls to show
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = positive::<usize>, allow_negative_numbers = true)]
     limit: usize,
 
     /// Show only messages before this time; each page ends with the time for the next one

@@ -8,6 +8,7 @@ use crate::config::Env;
 use crate::modes::{self, UsageView};
 use crate::session::{self, UsageRecord, UsageReport};
 
+use super::args::positive;
 use super::start::Setup;
 use super::transfer::general_args;
 
@@ -15,7 +16,7 @@ use super::transfer::general_args;
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct UsageArgs {
     /// Number of days, including today
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = positive::<u64>, allow_negative_numbers = true)]
     days: u64,
 
     /// Print JSON

@@ -54,8 +54,8 @@ pub(super) fn check_first(words: &[OsString]) -> anyhow::Result<()> {
     let is_meant = match next {
         _ if is_not_yet(first) => true,
         Some(command) if first == "help" && rest.len() == 1 => {
-            let is_wrong = is_not_yet(command) || misspelt(command).is_some();
-            anyhow::ensure!(!is_wrong, refusal(command));
+            let is_known = command == "help" || args::command().find_subcommand(command).is_some();
+            anyhow::ensure!(is_known || !looks_like_a_command(command), refusal(command));
             false
         }
         Some(flag) if flag.starts_with('-') => !args::is_general_flag(flag) && misspelt(first).is_some(),
@@ -211,9 +211,14 @@ mod tests {
     fn flags_of_a_misspelt_command_are_not_taken_for_those_of_pi() {
         assert!(first(&["sesions", "--json"]).unwrap().contains("did you mean pi sessions?"));
         assert!(first(&["help", "sesions"]).unwrap().contains("did you mean pi sessions?"));
-        for words in
-            [&["sesions", "--model", "m"][..], &["hello", "--jsn"], &["sessions", "--json"], &["help", "me"]]
-        {
+        assert!(first(&["help", "nope"]).unwrap().contains("pi --help lists all commands."));
+        for words in [
+            &["sesions", "--model", "m"][..],
+            &["hello", "--jsn"],
+            &["sessions", "--json"],
+            &["help", "auth"],
+            &["help", "me", "out"],
+        ] {
             assert_eq!(first(words), None, "{words:?}");
         }
     }

@@ -47,11 +47,15 @@ async fn the_last_answer_is_also_written_to_a_file() {
         assert!(output.status.success() && told.is_empty(), "{mode:?}: {told}");
         assert_eq!(fs::read_to_string(home.project().join("last.txt")).unwrap(), "Done.");
     }
-    let (_server, home) = calling(0).await;
-    let (output, told) =
-        run(pi(&home, &["-p", "--output-last-message", "missing/last.txt", "work"]), None).await;
-    assert_eq!(output.status.code(), Some(1));
-    assert!(told.contains("cannot write the last answer to missing/last.txt"), "{told}");
+    let (server, home) = calling(0).await;
+    for (file, problem) in
+        [("missing/last.txt", "its directory does not exist"), ("../project", "it is a directory")]
+    {
+        let (output, told) = run(pi(&home, &["-p", "--output-last-message", file, "work"]), None).await;
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(told, format!("pi: cannot write the last answer to {file}: {problem}\n"));
+    }
+    assert_eq!(server.requests().len(), 0, "nothing is paid for");
     let (output, told) = run(pi(&home, &["--mode", "rpc", "--output-last-message", "x"]), None).await;
     assert_eq!(output.status.code(), Some(1));
     assert!(told.contains("--output-last-message needs --print or --mode json"), "{told}");
@@ -75,6 +79,60 @@ fn completions_and_the_manual_page_name_the_arguments() {
     assert!(page.starts_with(".ie") && page.contains(".TH pi 1") && page.contains("max"), "{page}");
     let output = pi(&home, &["completions", "tcsh"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_answered_with_what_to_do() {
+    let home = TestHome::new();
+    let check = |args: &[&str], expected: &str| {
+        let output = pi(&home, args).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}");
+        assert!(told.contains(expected), "{args:?}: {told}");
+    };
+    let demo = |args: &[&'static str]| [&["--model", "demo/pi", "-p", "hi"], args].concat();
+    for flag in ["--session", "--fork"] {
+        check(&demo(&[flag, ""]), "the id of the session is empty; list sessions with pi sessions");
+    }
+    check(&["trace", ""], "the id of the session is empty");
+    check(&["export", "", "--to", "md"], "the id of the session is empty");
+    check(&["--export", ""], "the id of the session is empty");
+    check(&demo(&["--api-key", " "]), "--api-key is empty; leave it out");
+    check(&demo(&["--slim-events", "--mode", "text"]), "--slim-events needs --mode json or rpc");
+    check(&["help", "nope"], "pi has no command \"nope\"");
+    check(&["help", "mcp"], "pi mcp is not supported yet");
+}
+
+#[test]
+fn a_prompt_that_looks_like_a_file_is_sent_with_a_note() {
+    let home = TestHome::new();
+    fs::write(home.project().join("real.md"), "Be brief.").unwrap();
+    let told = |args: &[&str]| {
+        let args = [&["--model", "demo/pi", "-p", "hi"], args].concat();
+        let output = pi(&home, &args).env("PI_DEMO_INSTANT", "1").output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let note = "pi: --append-system-prompt: there is no file ./gone.md; it is sent as text\n";
+    assert!(told(&["--append-system-prompt", "./gone.md"]).contains(note));
+    assert!(told(&["--system-prompt", "gone.md"]).contains("pi: --system-prompt: there is no file gone.md;"));
+    for text in ["real.md", "Be brief. See notes.md", "brief"] {
+        assert!(!told(&["--system-prompt", text]).contains("there is no file"), "{text}");
+    }
+}
+
+#[test]
+fn help_of_a_command_of_a_command_is_its_help() {
+    let home = TestHome::new();
+    for (words, usage) in [
+        (&["help", "sessions"][..], "Usage: pi sessions"),
+        (&["help", "auth", "login"], "Usage: pi auth login"),
+        (&["help"], "Usage: pi [OPTIONS]"),
+    ] {
+        let output = pi(&home, words).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(usage), "{words:?}: {text}");
+    }
 }
 
 #[test]

@@ -254,6 +254,7 @@ async fn bad_input_is_answered_and_the_rest_goes_on() {
             ("{\"type\":\"fork\",\"entryId\":\"zzz\"}\n", "fork", "Invalid entry ID for forking"),
             ("{\"type\":\"navigate_tree\",\"entryId\":\"zzz\"}\n", "navigate_tree", "no entry zzz"),
             ("{\"type\":\"get_trace\",\"session\":\"zzz\"}\n", "get_trace", "no session id starts with"),
+            ("{\"type\":\"get_trace\",\"session\":\"\"}\n", "get_trace", "the id of the session is empty"),
             (
                 "{\"type\":\"list_sessions\",\"search\":\"re:(\"}\n",
                 "list_sessions",

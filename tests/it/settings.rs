@@ -44,7 +44,8 @@ fn settings_are_set_shown_and_reset_and_other_keys_stay() {
     assert_eq!(written, expected);
     assert_eq!(config(&home, &["get", "theme"]), done("dark\n"));
     assert_eq!(config(&home, &["get", "defaultTools"]), done("[\"read\",\"bash\"]\n"));
-    assert_eq!(config(&home, &["unset", "retry.maxRetries"]), saved("retry.maxRetries"));
+    let removed = done("Removed retry.maxRetries from ~/.pi/agent/settings.json.\n");
+    assert_eq!(config(&home, &["unset", "retry.maxRetries"]), removed);
     assert_eq!(config(&home, &["get", "retry.maxRetries"]), done("3\n"));
     let (_, listed, _) = config(&home, &["list", "--changed"]);
     assert_eq!(
@@ -94,6 +95,30 @@ fn wrong_keys_and_values_are_refused_with_what_to_do() {
     let (code, _, refused) = config(&home, &["set", "theme", "light"]);
     assert_eq!(code, Some(1));
     assert!(refused.contains("line 2") && refused.contains("fix the file and try again"), "{refused}");
+}
+
+#[test]
+fn settings_without_effect_are_kept_and_say_so_wherever_they_are_shown() {
+    let home = home();
+    let (code, said, noted) = config(&home, &["set", "packages", r#"["npm:x"]"#]);
+    assert_eq!((code, said.as_str()), (Some(0), "Saved packages in ~/.pi/agent/settings.json.\n"));
+    let help = "Packages of extensions, skills, prompts and themes; kept, has no effect yet";
+    assert_eq!(noted, format!("pi: packages: {help}\n"));
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(home.agent().join("settings.json")).unwrap()).unwrap();
+    assert_eq!(written, json!({ "packages": ["npm:x"] }));
+    let listed = "packages  [\"npm:x\"]  (your settings; no effect yet)\n";
+    assert_eq!(config(&home, &["list", "--changed"]), done(listed));
+    let (_, schema, _) = config(&home, &["schema"]);
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(schema["properties"]["packages"]["description"], json!(help));
+    let report = pi(&home, &["doctor"]).output().unwrap();
+    let report = String::from_utf8(report.stdout).unwrap();
+    assert!(report.contains("these settings are kept and have no effect"), "{report}");
+    let pty = Pty::start(&home, Size::new(110, 30), &["--model", "demo/pi"]);
+    pty.wait_idle();
+    pty.keys("/settings packages\r");
+    pty.wait("what it is for", |rows| rows.iter().any(|row| row.contains("kept, has no effect yet")));
 }
 
 #[test]

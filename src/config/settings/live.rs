@@ -94,6 +94,11 @@ impl SettingChange {
         Ok(Self { key: row.key, value })
     }
 
+    /// Whether it removes the user's value.
+    pub fn is_reset(&self) -> bool {
+        self.value.is_none()
+    }
+
     /// Removes the user's value of `key`.
     ///
     /// # Errors

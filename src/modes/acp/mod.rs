@@ -200,7 +200,7 @@ impl Connection {
         // What was asked before the end of the input is answered, although nothing follows.
         let open = async {
             while let Some(opening) = self.opening.next().await {
-                self.on_opened(opening)
+                self.on_opened(opening);
             }
         };
         drop(tokio::time::timeout(PATIENCE, open).await);

@@ -207,7 +207,8 @@ mod tests {
         let more = world.folder.path().join("more");
         let settings = serde_json::json!({ "themes": [more, "../one.json", "!b.json"] });
         world.write_settings("agent/settings.json", &settings.to_string());
-        let names = world.with(false, |places| places.names());
+        let mut names = Vec::new();
+        world.with(false, |places| names.extend(places.names()));
         assert_eq!(names[names.len() - 3..], ["a", "c", "one"]);
         assert!(
             names.iter().any(|name| name == "dark") && !names.iter().any(|name| name == "b"),

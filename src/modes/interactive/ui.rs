@@ -80,9 +80,8 @@ impl<W: Write> Ui<W> {
         self.dock = dock.rows;
         if block_cursor::is_drawn(app) {
             match &mut drawn {
-                Some((rows, at)) => {
-                    at.iter().for_each(|(row, column)| block_cursor::draw(rows, usize::from(*row), *column))
-                }
+                Some((rows, Some((row, column)))) => block_cursor::draw(rows, usize::from(*row), *column),
+                Some((_, None)) => {}
                 None => block_cursor::draw(&mut self.dock, dock.cursor.0, dock.cursor.1),
             }
         }

@@ -459,6 +459,9 @@ impl Client {
 
 /// The session with this file, id or start of an id.
 fn find(wanted: &str, root: &Path, folder: &Path, cwd: &Path) -> Result<PathBuf> {
+    if wanted.trim().is_empty() {
+        return Err("the id of the session is empty".to_owned());
+    }
     if wanted.contains(['/', '\\']) || wanted.ends_with(".jsonl") {
         return Ok(cwd.join(wanted));
     }
