@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -15,7 +16,7 @@ use super::auth::AuthArgs;
 use super::config::ConfigArgs;
 use super::docs::DocsArgs;
 use super::doctor::DoctorArgs;
-use super::reference::CompletionsArgs;
+use super::reference::{CompletionsArgs, Suggested, providers};
 use super::session_list::SessionsArgs;
 use super::trace::TraceArgs;
 use super::transfer::{ExportArgs, ImportArgs};
@@ -56,7 +57,7 @@ pub struct Args {
     pub print: bool,
 
     /// Front end: text (as --print), json (all events) or rpc (commands on standard input)
-    #[arg(help_heading = OUTPUT, long, value_name = "MODE", value_parser = parse_mode)]
+    #[arg(help_heading = OUTPUT, long, value_name = "MODE", value_parser = PossibleValuesParser::new(MODES).try_map(parse_mode), hide_possible_values = true)]
     pub mode: Option<Mode>,
 
     /// With --print or --mode json: also write the last answer to this file
@@ -68,7 +69,7 @@ pub struct Args {
     pub slim_events: bool,
 
     /// Provider of the model, such as anthropic or openrouter
-    #[arg(help_heading = MODEL, long, value_name = "NAME")]
+    #[arg(help_heading = MODEL, long, value_name = "NAME", value_parser = Suggested(providers), hide_possible_values = true)]
     pub provider: Option<String>,
 
     /// Model: an id, provider/id or part of either, with an optional :LEVEL of thinking
@@ -84,7 +85,7 @@ pub struct Args {
     pub api_key: Option<String>,
 
     /// Thinking level: off, minimal, low, medium, high, xhigh, max
-    #[arg(help_heading = MODEL, long, value_name = "LEVEL", value_parser = parse_level)]
+    #[arg(help_heading = MODEL, long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(levels()).try_map(parse_level), ignore_case = true, hide_possible_values = true)]
     pub thinking: Option<ThinkingLevel>,
 
     /// List the models, or those matching SEARCH, and exit
@@ -286,8 +287,11 @@ pub enum Mode {
     Rpc,
 }
 
-fn parse_mode(text: &str) -> Result<Mode, String> {
-    match text {
+const MODES: [&str; 3] = ["text", "json", "rpc"];
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature of a parser")]
+fn parse_mode(text: String) -> Result<Mode, String> {
+    match text.as_str() {
         "text" => Ok(Mode::Text),
         "json" => Ok(Mode::Json),
         "rpc" => Ok(Mode::Rpc),
@@ -295,9 +299,13 @@ fn parse_mode(text: &str) -> Result<Mode, String> {
     }
 }
 
-fn parse_level(text: &str) -> Result<ThinkingLevel, String> {
-    let names: Vec<&str> = ThinkingLevel::ALL.into_iter().map(ThinkingLevel::name).collect();
-    ThinkingLevel::parse(text).ok_or_else(|| format!("expected one of {}", names.join(", ")))
+fn levels() -> [&'static str; ThinkingLevel::ALL.len()] {
+    ThinkingLevel::ALL.map(ThinkingLevel::name)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature of a parser")]
+fn parse_level(text: String) -> Result<ThinkingLevel, String> {
+    ThinkingLevel::parse(&text).ok_or_else(|| format!("expected one of {}", levels().join(", ")))
 }
 
 /// A flag of the original without effect in this version.
@@ -603,6 +611,12 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         check(&command());
+    }
+
+    #[test]
+    fn thinking_levels_are_read_in_any_case() {
+        let args = parse(["pi", "--thinking", "HIGH"].map(OsString::from).to_vec()).unwrap();
+        assert_eq!(args.thinking, Some(ThinkingLevel::High));
     }
 
     #[test]

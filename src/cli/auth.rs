@@ -14,6 +14,7 @@ use crate::modes::{self, Terminals};
 
 use super::args::Args;
 use super::auth_check::{self, Checked};
+use super::reference::{Suggested, providers};
 use super::start::Setup;
 
 /// The arguments of `pi auth`.
@@ -28,6 +29,7 @@ enum AuthCommand {
     /// Show where each key comes from (keys are never printed)
     Status {
         /// Only this provider
+        #[arg(value_parser = Suggested(providers), hide_possible_values = true)]
         provider: Option<String>,
         /// Print JSON
         #[arg(long)]
@@ -36,6 +38,7 @@ enum AuthCommand {
     /// Save a key, typed or piped in, or sign in to an account
     Login {
         /// The provider, such as anthropic; pi auth status lists all
+        #[arg(value_parser = Suggested(providers), hide_possible_values = true)]
         provider: String,
         /// How to log in [default: the provider's first method]
         #[arg(long, value_name = "HOW")]
@@ -53,6 +56,7 @@ enum AuthCommand {
     /// Remove a saved key or sign-in
     Logout {
         /// The provider, such as anthropic; pi auth status lists all
+        #[arg(value_parser = Suggested(providers), hide_possible_values = true)]
         provider: String,
     },
     /// Say whether a provider can be used: ready, not_ready or invalid (exit code 0, 1 or 2)

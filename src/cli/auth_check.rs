@@ -11,6 +11,7 @@ use crate::ai::{Credential, Model};
 use crate::config::{CredentialError, KeySource};
 use crate::modes;
 
+use super::reference::{Suggested, providers};
 use super::start::Setup;
 
 /// What is checked: a provider, or that of a model.
@@ -18,7 +19,7 @@ use super::start::Setup;
 #[group(required = true, multiple = false)]
 pub(super) struct Checked {
     /// The provider
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = Suggested(providers), hide_possible_values = true)]
     provider: Option<String>,
     /// A model, whose provider is meant
     #[arg(long, value_name = "MODEL")]

@@ -10,7 +10,7 @@ use crate::config::{Env, Row, SettingChange, SettingsFile, TrustedContents, sett
 use crate::modes::{self, ConfigOutput};
 use crate::util::paths;
 
-use super::reference::SettingKey;
+use super::reference::{Suggested, setting_keys};
 use super::start::Setup;
 use super::transfer::general_args;
 
@@ -37,7 +37,7 @@ enum ConfigCommand {
     /// Print the value of a setting
     Get {
         /// The setting, such as theme; pi config lists all
-        #[arg(value_parser = SettingKey, hide_possible_values = true)]
+        #[arg(value_parser = Suggested(setting_keys), hide_possible_values = true)]
         key: String,
         /// Print JSON, with the origin
         #[arg(long)]
@@ -46,7 +46,7 @@ enum ConfigCommand {
     /// Save a value; a list is a JSON array or words separated by commas
     Set {
         /// The setting, such as theme; pi config lists all
-        #[arg(value_parser = SettingKey, hide_possible_values = true)]
+        #[arg(value_parser = Suggested(setting_keys), hide_possible_values = true)]
         key: String,
         /// The value: JSON, or a text without quotes
         #[arg(allow_hyphen_values = true)]
@@ -57,7 +57,7 @@ enum ConfigCommand {
     /// Remove a saved value
     Unset {
         /// The setting, such as theme; pi config lists all
-        #[arg(value_parser = SettingKey, hide_possible_values = true)]
+        #[arg(value_parser = Suggested(setting_keys), hide_possible_values = true)]
         key: String,
         #[command(flatten)]
         file: FileChoice,

@@ -9,11 +9,13 @@ use crate::modes;
 use crate::util::manual::{self, Page};
 use crate::util::nearest::nearest;
 
+use super::reference::{Suggested, pages};
+
 /// The arguments of `pi docs`.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct DocsArgs {
     /// Page to print; without it, all pages are listed
-    #[arg(value_name = "PAGE", conflicts_with = "search")]
+    #[arg(value_name = "PAGE", conflicts_with = "search", value_parser = Suggested(pages), hide_possible_values = true)]
     page: Option<String>,
 
     /// Print the sections that fit these words best

@@ -6,10 +6,12 @@ use anyhow::Context as _;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap_complete::Shell;
 
+use crate::ai::VENDORS;
 use crate::config::ROWS;
 use crate::modes;
 
 use super::args;
+use super::docs::CHAPTERS;
 
 /// The arguments of `pi completions`.
 #[derive(Debug, Clone, clap::Args)]
@@ -38,11 +40,12 @@ fn print(bytes: Vec<u8>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Accepts any text as the key of a setting, and lets shells complete the keys there are.
+/// Accepts any text, and lets shells complete the values there are. An argument with it hides
+/// them from the help, where they would be too many.
 #[derive(Debug, Clone)]
-pub(super) struct SettingKey;
+pub(super) struct Suggested(pub(super) fn() -> Vec<PossibleValue>);
 
-impl TypedValueParser for SettingKey {
+impl TypedValueParser for Suggested {
     type Value = String;
 
     fn parse_ref(
@@ -55,6 +58,21 @@ impl TypedValueParser for SettingKey {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(ROWS.iter().map(|row| PossibleValue::new(row.key).help(row.help))))
+        Some(Box::new((self.0)().into_iter()))
     }
+}
+
+/// Keys of settings.
+pub(super) fn setting_keys() -> Vec<PossibleValue> {
+    ROWS.iter().map(|row| PossibleValue::new(row.key).help(row.help)).collect()
+}
+
+/// Ids of the providers that pi knows by itself.
+pub(super) fn providers() -> Vec<PossibleValue> {
+    VENDORS.iter().map(|vendor| PossibleValue::new(vendor.id)).collect()
+}
+
+/// Pages of the documentation.
+pub(super) fn pages() -> Vec<PossibleValue> {
+    CHAPTERS.iter().map(|page| PossibleValue::new(page.name).help(page.about)).collect()
 }

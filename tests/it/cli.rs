@@ -74,6 +74,27 @@ fn completions_and_the_manual_page_name_the_arguments() {
         // The others complete no values of arguments.
         assert_eq!(script.contains("retry.maxRetries"), ["bash", "zsh"].contains(&shell), "{shell}");
     }
+    let script = pi(&home, &["completions", "bash"]).output().unwrap().stdout;
+    fs::write(home.project().join("pi.bash"), script).unwrap();
+    for (words, expected) in [
+        (&["--mode", ""][..], "text json rpc"),
+        (&["--thinking", "h"], "high"),
+        (&["--provider", "openr"], "openrouter"),
+        (&["auth", "login", "anth"], "anthropic"),
+        (&["docs", "key"], "keybindings"),
+        (&["config", "set", "outp"], "outputPad"),
+        (&["--tui-mode", "f"], "fullscreen"),
+    ] {
+        let [.., before, word] = words else { panic!("two words") };
+        let line = ["pi"].iter().chain(words).map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+        let script = format!(
+            "source ./pi.bash; COMP_WORDS=({line}); COMP_CWORD={}; _pi pi '{word}' '{before}'; echo \"${{COMPREPLY[*]}}\"",
+            words.len()
+        );
+        let bash =
+            std::process::Command::new("bash").args(["-c", &script]).current_dir(home.project()).output();
+        assert_eq!(String::from_utf8(bash.unwrap().stdout).unwrap().trim(), expected, "{words:?}");
+    }
     let output = pi(&home, &["man"]).output().unwrap();
     let page = String::from_utf8(output.stdout).unwrap();
     assert!(page.starts_with(".ie") && page.contains(".TH pi 1") && page.contains("max"), "{page}");
