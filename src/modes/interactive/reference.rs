@@ -27,6 +27,7 @@ const CONTEXTS: &[(Context, &str)] = &[
     (Context::Trace, "In the trace"),
     (Context::Fullscreen, "In fullscreen and in the transcript pager"),
     (Context::Search, "While searching in fullscreen"),
+    (Context::Selection, "While selecting with the keyboard in fullscreen"),
 ];
 
 /// The current keys, by context, and all commands. A key appears once per meaning,
@@ -117,7 +118,8 @@ mod tests {
             }
         }
         // The editor does not receive keys that the app handles.
-        assert!(!text.contains("Copy the selection") && text.contains("Clear the editor"), "{text}");
+        let editing = text.split("### ").find(|section| section.starts_with("Editing the prompt")).unwrap();
+        assert!(!editing.contains("Copy the selection") && text.contains("Clear the editor"), "{text}");
     }
 
     #[test]

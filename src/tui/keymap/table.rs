@@ -12,6 +12,8 @@ pub enum Context {
     /// The transcript on the alternate screen.
     Fullscreen,
     Search,
+    /// Selecting in the transcript with the keyboard.
+    Selection,
     /// Prompts of earlier sessions.
     History,
     Sessions,
@@ -215,6 +217,28 @@ pub const BINDINGS: &[Binding] = &[
     Binding::new("tui.altScreen.select", Context::Fullscreen, "alt+s", "Select text with the keyboard"),
     Binding::new("tui.altScreen.top", Context::Fullscreen, "ctrl+home", "Go to the start"),
     Binding::new("tui.altScreen.bottom", Context::Fullscreen, "ctrl+end", "Go to the end"),
+    Binding::new("tui.selection.start", Context::Selection, "space", "Start the selection at the cursor"),
+    Binding::new("tui.selection.lines", Context::Selection, "v shift+v", "Select whole lines"),
+    Binding::new("tui.selection.copy", Context::Selection, "enter y", "Copy the selection"),
+    Binding::new("tui.selection.cancel", Context::Selection, "escape ctrl+c", "Stop selecting"),
+    Binding::new("tui.selection.left", Context::Selection, "left h", "Move the cursor left"),
+    Binding::new("tui.selection.right", Context::Selection, "right l", "Move the cursor right"),
+    Binding::new("tui.selection.up", Context::Selection, "up k", "Move the cursor up"),
+    Binding::new("tui.selection.down", Context::Selection, "down j", "Move the cursor down"),
+    Binding::new("tui.selection.wordLeft", Context::Selection, "b", "Move the cursor one word left"),
+    Binding::new("tui.selection.wordRight", Context::Selection, "w", "Move the cursor one word right"),
+    Binding::new(
+        "tui.selection.lineStart",
+        Context::Selection,
+        "home 0 ^",
+        "Move the cursor to the start of the row",
+    ),
+    Binding::new(
+        "tui.selection.lineEnd",
+        Context::Selection,
+        "end $",
+        "Move the cursor to the end of the row",
+    ),
 ];
 
 /// The current id in `known` for an id of pi 0.58 or earlier, whose ids lack their

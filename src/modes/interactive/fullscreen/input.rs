@@ -147,38 +147,43 @@ fn on_caret_key(app: &mut App, key: &KeyEvent, out: &mut Vec<Effect>) -> bool {
     catch_up(app);
     let Some(view) = &mut app.fullscreen else { return false };
     let Some(caret) = view.caret else { return false };
-    let is_interrupt = app.keymap.is("app.interrupt", key) || app.keymap.is("app.clear", key);
-    if is_interrupt || app.keymap.is("tui.altScreen.select", key) {
+    if app.keymap.is("tui.altScreen.select", key) {
         (view.caret, view.selection) = (None, None);
         return true;
     }
-    if let Some(found) = scrolling(&app.keymap, key) {
-        view.moves.push(found);
-        return true;
-    }
-    let found = match key.code {
-        KeyCode::Char(' ') => {
+    let found = match app.keymap.lookup(Context::Selection, key) {
+        Some("tui.selection.cancel") => {
+            (view.caret, view.selection) = (None, None);
+            return true;
+        }
+        Some("tui.selection.start") => {
             view.selection = Some(Selection { is_extended: true, ..Selection::new(caret, Unit::Character) });
             return true;
         }
-        KeyCode::Char('v' | 'V') => {
+        Some("tui.selection.lines") => {
             view.selection = Some(Selection::new(caret, Unit::Line));
             return true;
         }
-        KeyCode::Enter | KeyCode::Char('y') => {
+        Some("tui.selection.copy") => {
             out.extend(copy_selection(app).map(|text| ScreenEffect::Copy(text).into()));
             return true;
         }
-        KeyCode::Left | KeyCode::Char('h') => CaretMove::Columns(-1),
-        KeyCode::Right | KeyCode::Char('l') => CaretMove::Columns(1),
-        KeyCode::Up | KeyCode::Char('k') => CaretMove::Rows(-1),
-        KeyCode::Down | KeyCode::Char('j') => CaretMove::Rows(1),
-        KeyCode::Char('b') => CaretMove::Words(-1),
-        KeyCode::Char('w') => CaretMove::Words(1),
-        KeyCode::Home | KeyCode::Char('0' | '^') => CaretMove::LineStart,
-        KeyCode::End | KeyCode::Char('$') => CaretMove::LineEnd,
-        // Nothing is typed while text is selected.
-        _ => return !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT),
+        Some("tui.selection.left") => CaretMove::Columns(-1),
+        Some("tui.selection.right") => CaretMove::Columns(1),
+        Some("tui.selection.up") => CaretMove::Rows(-1),
+        Some("tui.selection.down") => CaretMove::Rows(1),
+        Some("tui.selection.wordLeft") => CaretMove::Words(-1),
+        Some("tui.selection.wordRight") => CaretMove::Words(1),
+        Some("tui.selection.lineStart") => CaretMove::LineStart,
+        Some("tui.selection.lineEnd") => CaretMove::LineEnd,
+        _ => {
+            if let Some(found) = scrolling(&app.keymap, key) {
+                view.moves.push(found);
+                return true;
+            }
+            // Nothing is typed while text is selected.
+            return !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        }
     };
     view.moves.push(Move::Caret(found));
     true

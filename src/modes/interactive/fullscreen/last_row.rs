@@ -106,17 +106,25 @@ fn caret_row(is_selecting: bool, width_cells: u16, theme: &Theme, keymap: &Keyma
     let mut row = Row::default();
     let title = if is_selecting { " Selecting " } else { " Select " };
     row.push(Run::new(title, theme.style(Token::Accent).add_modifier(Modifier::BOLD | Modifier::REVERSED)));
-    // Those that do not fit are left out, the last ones first.
-    let close = keymap.hint("app.interrupt");
-    let close = |what: &str| if close.is_empty() { String::new() } else { format!("{close}: {what}") };
-    let hints: &[&str] = if is_selecting {
-        &["enter: copy", &close("cancel"), "arrows, w, b, page keys: extend"]
-    } else {
-        &["space: start here", &close("close"), "v: whole lines", "arrows, w, b, page keys: move"]
+    let hint = |ids: &[&str], what: &str| {
+        let keys: Vec<String> = ids.iter().map(|id| keymap.hint(id)).filter(|key| !key.is_empty()).collect();
+        (!keys.is_empty()).then(|| format!("{}: {what}", keys.join("/")))
     };
+    let words = hint(&["tui.selection.wordRight", "tui.selection.wordLeft"], "by words");
+    let hints = if is_selecting {
+        [hint(&["tui.selection.copy"], "copy"), hint(&["tui.selection.cancel"], "cancel"), words, None]
+    } else {
+        [
+            hint(&["tui.selection.start"], "start here"),
+            hint(&["tui.selection.cancel"], "close"),
+            hint(&["tui.selection.lines"], "whole lines"),
+            words,
+        ]
+    };
+    // Those that do not fit are left out.
     let mut separator = " ";
-    for hint in hints.iter().filter(|hint| !hint.is_empty()) {
-        if row.width() + width(separator) + width(hint) <= usize::from(width_cells) {
+    for hint in hints.into_iter().flatten() {
+        if row.width() + width(separator) + width(&hint) <= usize::from(width_cells) {
             row.push(Run::new(format!("{separator}{hint}"), theme.style(Token::Dim)));
             separator = " · ";
         }

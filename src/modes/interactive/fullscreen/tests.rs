@@ -763,6 +763,32 @@ fn text_is_selected_with_the_keyboard() {
     assert!(!stage.input(&InputEvent::Key(KeyEvent::new(KeyCode::Char('v'), none))));
 }
 
+#[test]
+fn keys_of_the_keyboard_selection_are_those_of_the_user() {
+    let mut stage = answer("one two three");
+    let mine = serde_json::json!({
+        "tui.selection.start": "s", "tui.selection.copy": "ctrl+y", "tui.selection.cancel": "f2",
+        "tui.selection.lineStart": "[", "tui.selection.lineEnd": "]",
+    });
+    assert_eq!(stage.app.keymap.apply(mine.as_object().unwrap()), []);
+    let none = KeyModifiers::NONE;
+    stage.screen();
+    stage.press(KeyCode::Char('s'), KeyModifiers::ALT);
+    let screen = stage.screen();
+    assert!(screen.last().unwrap().contains("s: start here · f2: close"), "{screen:#?}");
+    for key in ['[', 's', ']'] {
+        stage.press(KeyCode::Char(key), none);
+    }
+    assert!(stage.screen().last().unwrap().contains("ctrl+y: copy · f2: cancel"));
+    stage.press(KeyCode::Esc, none);
+    assert!(stage.view().caret.is_some(), "Escape has no meaning any more");
+    stage.press(KeyCode::Char('y'), KeyModifiers::CONTROL);
+    assert_eq!(stage.copied, ["one two three"]);
+    stage.press(KeyCode::Char('s'), KeyModifiers::ALT);
+    stage.press(KeyCode::F(2), none);
+    assert_eq!(stage.view().caret, None);
+}
+
 fn stage_row(stage: &mut Stage, text: &str) -> usize {
     stage.find(text).1
 }
