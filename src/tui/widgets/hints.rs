@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use ratatui::style::Style;
+
 use super::super::keymap::Keymap;
-use super::super::text::{Row, width};
+use super::super::text::{Row, width, wrap_plain};
 use super::super::theme::Token;
 use super::DialogCx;
 
@@ -90,7 +92,10 @@ impl Hints {
                 line.push_str(SEPARATOR);
                 line.push_str(&text);
             } else if lines.len() < max_lines {
-                lines.push(text);
+                // One that is wider than the screen is broken like text.
+                let rows = wrap_plain(&text, cx.width.max(1), Style::new());
+                lines.extend(rows.iter().map(|row| row.text().trim_end().to_owned()));
+                lines.truncate(max_lines);
             } else {
                 break;
             }
@@ -136,7 +141,12 @@ mod tests {
         let lines = ["enter: choose", "up/down: move", "type: search", "escape: close"];
         check(&json!({}), 20, 12, &lines);
         check(&json!({}), 20, 6, &lines[..2]);
-        check(&json!({}), 0, 0, &lines[..1]);
+        check(
+            &json!({}),
+            10,
+            30,
+            &["enter:", "choose", "up/down:", "move", "type:", "search", "escape:", "close"],
+        );
         check(&json!({}), 30, 9, &["enter: choose · up/down: move", "type: search · escape: close"]);
     }
 }

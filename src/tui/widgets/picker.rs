@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use crossterm::event::{KeyCode, KeyModifiers};
-use ratatui::style::Modifier;
+use ratatui::style::{Modifier, Style};
 
 use super::super::keymap::{Chord, Context, Keymap};
 use super::super::term::InputEvent;
-use super::super::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row, width};
+use super::super::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row, width, wrap_plain};
 use super::super::theme::{Theme, Token};
 use super::fuzzy::fuzzy_rank;
 use super::{DialogCx, Hints};
@@ -17,7 +17,7 @@ use super::{DialogCx, Hints};
 pub struct PickerItem<T> {
     pub value: T,
     pub label: String,
-    /// Dim text after the label; may be empty.
+    /// Dim text in a column after the labels; may be empty. A long label is truncated before it.
     pub note: String,
     /// Below the list while the item is selected; may be empty.
     pub detail: String,
@@ -89,10 +89,49 @@ pub struct Picker<T> {
     query: String,
     /// Indices of the matching items, in display order.
     shown: Vec<usize>,
+    /// Cells of the longest label and of the longest note among them.
+    widest: (usize, usize),
     /// Position in `shown`.
     selected: usize,
     scroll: usize,
     page: usize,
+}
+
+/// Blanks between label and note.
+const GAP: usize = 2;
+/// Rows of a title at most.
+const TITLE_ROWS: usize = 2;
+
+/// Where labels end and notes begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    /// Notes begin in one column, after this many cells for labels.
+    Aligned { label: usize },
+    /// There is no room for that: each note ends at the right edge and has this many cells at most;
+    /// the label gets the rest of its row.
+    Right { note: usize },
+}
+
+impl Columns {
+    /// Divides `room` cells among labels and notes that need this many. A note keeps up to three
+    /// fifths of a row: it says what items differ in, and a label is recognised by its beginning.
+    fn new(room: usize, (label, note): (usize, usize)) -> Self {
+        let left = room.saturating_sub(GAP);
+        if label + note <= left || label <= left / 2 {
+            Self::Aligned { label }
+        } else {
+            Self::Right { note: left * 3 / 5 }
+        }
+    }
+
+    /// Cells for a label beside a note, before the note, and for the note.
+    fn of_row(self, room: usize, note: usize) -> (usize, usize) {
+        let left = room.saturating_sub(GAP);
+        match self {
+            Self::Aligned { label } => (label.min(left), note.min(left.saturating_sub(label))),
+            Self::Right { note: most } => (left - note.min(most), note.min(most)),
+        }
+    }
 }
 
 impl<T: Clone> Picker<T> {
@@ -104,6 +143,7 @@ impl<T: Clone> Picker<T> {
             items,
             query: String::new(),
             shown: Vec::new(),
+            widest: (0, 0),
             selected: 0,
             scroll: 0,
             page: 10,
@@ -189,6 +229,10 @@ impl<T: Clone> Picker<T> {
         let others = (0..self.items.len()).filter(|at| !named.contains(at));
         self.shown.extend(others.filter(|at| is_in_prose(&self.items[*at])));
         (self.selected, self.scroll) = (0, 0);
+        let items = self.shown.iter().map(|&item_idx| &self.items[item_idx]);
+        self.widest = items.fold((0, 0), |(label, note), item| {
+            (label.max(width(&sanitize_line(&item.label))), note.max(width(&sanitize_line(&item.note))))
+        });
     }
 
     pub fn handle(&mut self, event: &InputEvent, keymap: &Keymap) -> PickerOutcome<T> {
@@ -236,10 +280,9 @@ impl<T: Clone> Picker<T> {
     pub fn render(&mut self, cx: &DialogCx<'_>) -> PickerRows {
         let DialogCx { width, max_rows, theme, .. } = *cx;
         let width_cells = width.max(1);
-        let mut rows = vec![
-            Row::styled("─".repeat(usize::from(width_cells)), theme.style(Token::Border)),
-            Row::styled(self.title.clone(), theme.style(Token::Accent).add_modifier(Modifier::BOLD)),
-        ];
+        let mut rows = vec![Row::styled("─".repeat(usize::from(width_cells)), theme.style(Token::Border))];
+        let bold = theme.style(Token::Accent).add_modifier(Modifier::BOLD);
+        rows.extend(wrap_at_most(&self.title, width_cells, TITLE_ROWS, bold));
         let mut cursor = None;
         if self.filterable {
             let row = Row::from_runs([
@@ -260,9 +303,16 @@ impl<T: Clone> Picker<T> {
             rows.push(Row::styled("  No matches", theme.style(Token::Dim)));
         }
         let visible = self.shown.iter().enumerate().skip(self.scroll).take(room);
-        rows.extend(
-            visible.map(|(position, &item_idx)| self.item_row(position, item_idx, width_cells, theme)),
-        );
+        let list_cells = usize::from(width_cells).saturating_sub(2);
+        let columns = Columns::new(list_cells, self.widest);
+        rows.extend(visible.map(|(position, &item_idx)| {
+            let mut row = self.item_row((position, item_idx), list_cells, columns, theme);
+            if position == self.selected {
+                row.pad(width_cells, theme.style(Token::Accent));
+                row.underlay(theme.style(Token::SelectedBg));
+            }
+            row
+        }));
         if self.shown.len() > room {
             let count = format!("  ({}/{})", self.selected + 1, self.shown.len());
             rows.push(Row::styled(count, theme.style(Token::Dim)));
@@ -276,39 +326,71 @@ impl<T: Clone> Picker<T> {
     }
 
     fn rows_below(&self, cx: &DialogCx<'_>) -> Vec<Row> {
-        let theme = cx.theme;
-        let mut rows = Vec::new();
-        let detail = self.selected_item().map(|item| item.detail.as_str()).unwrap_or_default();
-        if !detail.is_empty() {
-            rows.push(Row::styled(format!("  {}", sanitize_line(detail)), theme.style(Token::Muted)));
-        }
+        let mut rows = self.detail_rows(cx);
         rows.extend(self.hints.rows(cx));
         rows
     }
 
-    fn item_row(&self, position: usize, item_idx: usize, width_cells: u16, theme: &Theme) -> Row {
+    /// What is said about the selected item, in as many rows as any of the items needs, so that the
+    /// list stays where it is.
+    fn detail_rows(&self, cx: &DialogCx<'_>) -> Vec<Row> {
+        let width_cells = cx.width.max(1);
+        let most = usize::from(cx.max_rows / 8).clamp(1, 3);
+        let style = cx.theme.style(Token::Muted);
+        let rows_of = |item: &PickerItem<T>, most: usize| -> Vec<Row> {
+            if item.detail.is_empty() {
+                return Vec::new();
+            }
+            let mut rows =
+                wrap_at_most(&sanitize_line(&item.detail), width_cells.saturating_sub(2).max(1), most, style);
+            rows.iter_mut().for_each(|row| row.indent("  ", style));
+            rows
+        };
+        let is_long = |item: &&PickerItem<T>| width(&item.detail) + 2 > usize::from(width_cells);
+        let items = self.shown.iter().map(|&item_idx| &self.items[item_idx]);
+        let needed = items.filter(is_long).map(|item| rows_of(item, most).len()).max().unwrap_or_default();
+        let mut rows = self.selected_item().map(|item| rows_of(item, most)).unwrap_or_default();
+        rows.resize(rows.len().max(needed), Row::default());
+        rows
+    }
+
+    /// The label and, in its column, the note.
+    fn item_row(
+        &self,
+        (position, item_idx): (usize, usize),
+        room: usize,
+        columns: Columns,
+        theme: &Theme,
+    ) -> Row {
         let item = &self.items[item_idx];
         let is_selected = position == self.selected;
         let style = theme.style(if is_selected { Token::Accent } else { Token::Text });
-        let room = usize::from(width_cells).saturating_sub(2);
-        let label = sanitize_line(&item.label);
-        let label = truncate(&label, room, Ellipsis::One);
+        let (label, note) = (sanitize_line(&item.label), sanitize_line(&item.note));
+        let (before, note_cells) =
+            if note.is_empty() { (room, 0) } else { columns.of_row(room, width(&note)) };
+        let label = truncate(&label, before, Ellipsis::One);
         let mut row = Row::from_runs([
             Run::new(if is_selected { "→ " } else { "  " }, style),
             Run::new(label.as_ref(), style),
         ]);
-        let left = room.saturating_sub(width(&label) + 2);
-        if !item.note.is_empty() && left > 3 {
-            let note = sanitize_line(&item.note);
-            let note = truncate(&note, left, Ellipsis::One);
-            row.push(Run::new(format!("  {note}"), theme.style(Token::Muted)));
-        }
-        if is_selected {
-            row.pad(width_cells, style);
-            row.underlay(theme.style(Token::SelectedBg));
+        if note_cells > 0 {
+            let note = truncate(&note, note_cells, Ellipsis::One);
+            row.push(Run::new(" ".repeat(before.saturating_sub(width(&label)) + GAP), style));
+            row.push(Run::new(note.as_ref(), theme.style(Token::Muted)));
         }
         row
     }
+}
+
+/// `text` in at most `most` rows; the last one ends with an ellipsis if there is more.
+fn wrap_at_most(text: &str, width_cells: u16, most: usize, style: Style) -> Vec<Row> {
+    let mut rows = wrap_plain(text, width_cells, style);
+    if rows.len() > most {
+        let rest: Vec<String> = rows.drain(most.saturating_sub(1)..).map(|row| row.text()).collect();
+        let rest = rest.iter().map(|row| row.trim()).collect::<Vec<_>>().join(" ");
+        rows.push(Row::styled(truncate(&rest, usize::from(width_cells), Ellipsis::One).into_owned(), style));
+    }
+    rows
 }
 
 #[cfg(test)]
@@ -378,6 +460,55 @@ mod tests {
         assert_eq!(found("retry"), ["retry", "timeout"]);
         assert_eq!(found("Waits long"), ["timeout"]);
         assert_eq!(found("hwlong"), [""; 0]);
+    }
+
+    #[test]
+    fn notes_stay_in_their_column_however_long_labels_are() {
+        let item = |label: &str, note: &str| PickerItem::new(0, label).note(note);
+        let items =
+            || vec![item("use tabs instead of spaces in all files", "steering"), item("stop", "follow-up")];
+        let check = |width: u16, expected: [&str; 2]| {
+            let mut list = Picker::new("Queue", items()).without_filter();
+            assert_eq!(drawn(&mut list, width, 20)[2..4], expected, "{width}");
+        };
+        check(20, ["→ use tab…  steering", "  stop     follow-up"]);
+        check(40, ["→ use tabs instead of spaces …  steering", "  stop                         follow-up"]);
+        check(
+            80,
+            [
+                "→ use tabs instead of spaces in all files  steering",
+                "  stop                                     follow-up",
+            ],
+        );
+    }
+
+    #[test]
+    fn label_and_note_share_the_room() {
+        let check = |room, widest, note, expected| {
+            assert_eq!(Columns::new(room, widest).of_row(room, note), expected, "{room} {widest:?} {note}");
+        };
+        // Everything fits.
+        check(18, (4, 6), 6, (4, 6));
+        // Short labels stay whole.
+        check(18, (3, 40), 40, (3, 13));
+        // Long ones leave to each note what it needs, within limits.
+        check(18, (40, 9), 2, (14, 2));
+        check(18, (40, 9), 9, (7, 9));
+        check(18, (40, 40), 40, (7, 9));
+        check(1, (3, 40), 40, (0, 0));
+        check(0, (3, 40), 40, (0, 0));
+    }
+
+    #[test]
+    fn long_details_wrap_and_the_list_stays_where_it_is() {
+        let item = |label: &str, detail: &str| PickerItem::new(0, label).detail(detail);
+        let items = vec![item("a", "two words each row"), item("b", "short")];
+        let mut list = Picker::new("A long title", items).without_filter();
+        let first = drawn(&mut list, 12, 24);
+        assert_eq!(first[1..], ["A long title", "→ a", "  b", "  two words", "  each row"]);
+        press(&mut list, &[KeyCode::Down]);
+        assert_eq!(drawn(&mut list, 12, 24)[1..], ["A long title", "  a", "→ b", "  short", ""]);
+        assert_eq!(drawn(&mut list, 8, 9)[1..4], ["A long", "title", "  a"]);
     }
 
     #[test]

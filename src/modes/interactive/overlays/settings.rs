@@ -90,7 +90,6 @@ fn set(setting: &Setting, value: Option<Value>) -> OverlayStep {
 }
 
 fn items(settings: &EffectiveSettings) -> Vec<PickerItem<&'static Setting>> {
-    let width = ROWS.iter().map(|row| row.key.len()).max().unwrap_or_default();
     let item = |row: &'static Setting| {
         let value = match settings.value(row.key).unwrap_or_default() {
             Value::Null => "none".to_owned(),
@@ -101,7 +100,7 @@ fn items(settings: &EffectiveSettings) -> Vec<PickerItem<&'static Setting>> {
             Some(origin) => format!(" · {}", origin.name()),
         };
         let restart = if row.at_start { " · applies when pi starts again" } else { "" };
-        PickerItem::new(row, format!("{:<width$}", row.key))
+        PickerItem::new(row, row.key)
             .note(format!("{value}{origin}"))
             .detail(format!("{}{restart}", row.help))
             .prose(row.help)

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crossterm::event::{KeyCode, KeyEvent};
-use ratatui::style::Modifier;
+use ratatui::style::{Modifier, Style};
 
 use crate::config::{Settings, TreeFilter};
 use crate::session::{
@@ -12,7 +12,7 @@ use crate::session::{
 };
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate_row};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row, width};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::{DialogCx, Field, Hints};
 
@@ -488,16 +488,7 @@ impl TreeDialog {
         if self.shape.is_active(row.entry) {
             runs.push(Run::new("• ", theme.style(Token::Accent)));
         }
-        if self.pinned.contains(&row.entry) {
-            runs.push(Run::new("[pinned] ", theme.style(Token::Accent)));
-        }
-        if let Some(label) = self.labels.get(&row.entry) {
-            let label_text = format!("[{}] ", sanitize_line(&label.text));
-            runs.push(Run::new(label_text, theme.style(Token::Warning)));
-            if self.shows_label_times && label.at_ms > 0 {
-                runs.push(Run::new(format!("{} ", time(label.at_ms)), dim));
-            }
-        }
+        runs.extend(self.marks(row.entry, width, theme));
         match self.texts.get(&row.entry) {
             Some(EntryText { speaker, text, tone }) => {
                 if let Some((speaker, token)) = speaker {
@@ -514,6 +505,31 @@ impl TreeDialog {
             row.underlay(theme.style(Token::SelectedBg));
         }
         Some(row)
+    }
+
+    /// What the user did with an entry. It takes a third of the width at most, or half of it with
+    /// times, so that the text of the entry is never pushed off the row.
+    fn marks(&self, entry: usize, width_cells: u16, theme: &Theme) -> Vec<Run> {
+        let mut room = usize::from(width_cells / if self.shows_label_times { 2 } else { 3 });
+        let mut runs = Vec::new();
+        let mut push = |text: &str, token: Token| {
+            let text = truncate(text, room, Ellipsis::One);
+            room -= width(&text).min(room);
+            if !text.is_empty() {
+                runs.push(Run::new(text.as_ref(), theme.style(token)));
+                runs.push(Run::new(" ", Style::new()));
+            }
+        };
+        if self.pinned.contains(&entry) {
+            push("[pinned]", Token::Accent);
+        }
+        if let Some(label) = self.labels.get(&entry) {
+            push(&format!("[{}]", sanitize_line(&label.text)), Token::Warning);
+            if self.shows_label_times && label.at_ms > 0 {
+                push(&time(label.at_ms), Token::Dim);
+            }
+        }
+        runs
     }
 
     fn render_choices(&self, chosen: usize, cx: &DialogCx<'_>) -> Drawn {

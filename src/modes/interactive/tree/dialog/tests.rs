@@ -239,6 +239,20 @@ fn typing_searches_and_escape_ends_that_first() {
 }
 
 #[test]
+fn long_label_leaves_most_of_the_row_to_the_text() {
+    let mut dialog = of_the_original(TreeFilter::Default);
+    press(&mut dialog, "label a-label-that-is-longer-than-any-narrow-terminal enter");
+    let row = |dialog: &mut TreeDialog, width: u16| {
+        let screen = shown(dialog, width, 24);
+        screen.lines().find(|row| row.starts_with('›')).unwrap().to_owned()
+    };
+    assert_eq!(row(&mut dialog, 40), "› │  │  • [a-label-tha… assistant: answ…");
+    assert_eq!(row(&mut dialog, 20), "› │  │  • [a-la… as…");
+    press(&mut dialog, "ctrl+l");
+    assert!(row(&mut dialog, 80).contains("assistant: answer to: fourth"));
+}
+
+#[test]
 fn labels_are_edited_where_they_stand() {
     let mut dialog = of_the_original(TreeFilter::Default);
     assert_eq!(press(&mut dialog, "label mine enter"), ["label e59c0855 Some(\"mine\")"]);
