@@ -93,22 +93,27 @@ fn as_json(view: &TraceView<'_>) -> Value {
 /// Messages or calls on a page of interactive mode.
 const PAGE_SIZE: usize = 50;
 
-/// A page of a trace for a screen, and whether there is an older one. Page 0 is the newest,
-/// and begins with the statistics of the tools.
-pub(super) fn screen_page(trace: &Trace, filter: &CallFilter, page: usize, zone: &Zone) -> (String, bool) {
+/// Number of pages that the messages or calls of a trace have on a screen, at least 1.
+pub(super) fn n_screen_pages(trace: &Trace, filter: &CallFilter) -> usize {
+    let n_rows = if filter.is_empty() { trace.n_messages() } else { filter.calls(trace).len() };
+    n_rows.div_ceil(PAGE_SIZE).max(1)
+}
+
+/// A page of a trace for a screen. Page 0 is the newest, and begins with the statistics of the
+/// tools.
+pub(super) fn screen_page(trace: &Trace, filter: &CallFilter, page: usize, zone: &Zone) -> String {
     if !filter.is_empty() {
         let calls = filter.calls(trace);
         let start = page.saturating_mul(PAGE_SIZE).min(calls.len());
         let end = (start + PAGE_SIZE).min(calls.len());
-        return (list(&calls[start..end], 0, filter), end < calls.len());
+        return list(&calls[start..end], 0, filter);
     }
     let mut before = None;
     for _ in 0..page {
         before = trace.page(PAGE_SIZE, before).next_before.or(before);
     }
-    let shown = trace.page(PAGE_SIZE, before);
     let stats = if page == 0 { stats(&trace.tool_stats()) + "\n" } else { String::new() };
-    (stats + &messages_of(&shown, zone), shown.next_before.is_some())
+    stats + &messages_of(&trace.page(PAGE_SIZE, before), zone)
 }
 
 /// The lines of part of a trace, for a terminal.

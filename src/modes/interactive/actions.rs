@@ -174,8 +174,6 @@ pub(super) const ACTIONS: &[Action] = &[
     listed("app.trace.failed", Context::Trace, "f", "Show only failed calls, or all again"),
     listed("app.trace.slow", Context::Trace, "s", "Show the slowest calls, or all again"),
     listed("app.trace.tool", Context::Trace, "t", "Show only the calls of the next tool"),
-    listed("app.trace.older", Context::Trace, "n", "Show the next older page"),
-    listed("app.trace.newer", Context::Trace, "p", "Show the next newer page"),
 ];
 
 fn exit_if_empty(app: &mut App, out: &mut Vec<Effect>) {

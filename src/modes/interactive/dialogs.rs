@@ -14,7 +14,7 @@ use super::login::LoginDialog;
 use super::msg::Effect;
 use super::overlays::{
     DialogOutcome, Drawn, ModelChoice, ModelScope, Models, Overlay, OverlayStep, QuestionDialog,
-    QueuedMessages, SummaryReview, ThinkingLevels, TrustDialog,
+    SummaryReview, ThinkingLevels, TrustDialog,
 };
 use super::session_picker::{SessionsDialog, SessionsDone};
 use super::tree::{TreeDialog, TreeDone};
@@ -99,7 +99,17 @@ impl Dialogs {
 
     /// Rows and cursor of the top dialog, if there is one.
     pub(super) fn render(&mut self, cx: &DialogCx<'_>) -> Option<Drawn> {
-        Some(self.open.last_mut()?.overlay().render(cx))
+        let others_wait = self.open.len() > 1;
+        let top = self.open.last_mut()?.overlay();
+        if let Some(pager) = top.pager() {
+            pager.set_waiting(others_wait);
+        }
+        Some(top.render(cx))
+    }
+
+    /// Whether the wheel scrolls the top dialog.
+    pub(super) fn takes_wheel(&mut self) -> bool {
+        self.open.last_mut().is_some_and(|top| top.overlay().pager().is_some())
     }
 
     /// Closes all.
@@ -181,7 +191,7 @@ impl Dialogs {
     /// Shows a summary to edit, in place of one that is open.
     pub(super) fn open_summary(&mut self, review: SummaryReview) {
         self.open.retain(|open| !matches!(open, Open::Summary(_)));
-        self.open.push(Open::Summary(Box::new(review)));
+        put(&mut self.open, Open::Summary(Box::new(review)));
     }
 
     /// The summary that is being edited.
@@ -214,15 +224,11 @@ impl Dialogs {
         }
     }
 
-    pub(super) fn open_queue(&mut self, session: &SessionState) {
-        self.open.push(Open::other(QueuedMessages::new(&session.queue)));
-    }
-
     /// Asks whether to trust the session's folder, replacing an earlier question.
     /// Paths are shown with `~` for `home`.
     pub(super) fn open_trust(&mut self, session: &SessionState, home: Option<&Path>) {
         self.close_trust();
-        self.open.push(Open::Trust(TrustDialog::new(&session.project, &session.cwd, home)));
+        put(&mut self.open, Open::Trust(TrustDialog::new(&session.project, &session.cwd, home)));
     }
 
     /// Withdraws the question about trust.
@@ -232,7 +238,7 @@ impl Dialogs {
 
     /// Asks a question of the session.
     pub(super) fn open_question(&mut self, question: &Arc<Question>) {
-        self.open.push(Open::Question(QuestionDialog::new(Arc::clone(question))));
+        put(&mut self.open, Open::Question(QuestionDialog::new(Arc::clone(question))));
     }
 
     // Logging in.
@@ -255,6 +261,14 @@ impl Dialogs {
     pub(super) fn close_sign_in(&mut self) {
         self.open.retain(|open| !matches!(open, Open::Login(dialog) if dialog.is_signing_in()));
     }
+}
+
+/// Puts a dialog that nobody asked for above the others, but below a text that is being read: the
+/// next key would scroll the text, and must not decide. The text reports that something waits.
+fn put(dialogs: &mut Vec<Open>, dialog: Open) {
+    let is_read = dialogs.last_mut().is_some_and(|top| top.overlay().pager().is_some());
+    let at = dialogs.len() - usize::from(is_read);
+    dialogs.insert(at, dialog);
 }
 
 #[cfg(test)]

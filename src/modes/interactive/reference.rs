@@ -25,7 +25,8 @@ const CONTEXTS: &[(Context, &str)] = &[
     (Context::Sessions, "In the list of sessions"),
     (Context::Tree, "In the session tree"),
     (Context::Trace, "In the trace"),
-    (Context::Fullscreen, "In fullscreen and in the transcript pager"),
+    (Context::Fullscreen, "In fullscreen and in the pager"),
+    (Context::Pager, "In the pager: the transcript, reports, the trace and long output"),
     (Context::Search, "While searching in fullscreen"),
     (Context::Selection, "While selecting with the keyboard in fullscreen"),
 ];

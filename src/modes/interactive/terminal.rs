@@ -7,6 +7,7 @@ use std::time::Duration;
 use ratatui::layout::{Position, Size};
 
 use crate::config::ResizeMode;
+use crate::tui::keymap::Keymap;
 use crate::tui::term::{Canvas, Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
 use crate::tui::theme::Theme;
 use crate::util::os;
@@ -195,7 +196,7 @@ impl Terminal {
         match (&mut app.pager, &mut self.pages) {
             (Some(pager), Some(pages)) => {
                 pager.set_waiting(app.dialogs.is_open());
-                draw_pages(pager, pages, &app.theme, app.now)
+                draw_pages(pager, pages, (&app.theme, &app.keymap), app.now)
             }
             _ => Ok(()),
         }
@@ -302,21 +303,20 @@ fn draw_on(full: &mut FullscreenWindow<TerminalOutput>, app: &mut App) -> io::Re
     let Some(pager) = &mut app.pager else { return ui::draw_fullscreen(app, full) };
     pager.set_waiting(app.dialogs.is_open());
     let size = full.size();
-    let rows = pager.render(size, &app.theme, app.now);
-    let cursor = pager.cursor(size).map(|(row, column)| Position::new(column, row));
+    let (rows, cursor) = pager.render(size, (&app.theme, &app.keymap), app.now);
+    let cursor = cursor.map(|(row, column)| Position::new(column, row));
     full.draw(rows.into_iter().map(Cow::Owned), cursor)
 }
 
 fn draw_pages(
     pager: &mut PagerView,
     pages: &mut Canvas<TerminalOutput>,
-    theme: &Theme,
+    looks: (&Theme, &Keymap),
     now: Duration,
 ) -> io::Result<()> {
     let size = pages.size();
-    let rows = pager.render(size, theme, now);
+    let (rows, cursor) = pager.render(size, looks, now);
     pages.show((0..size.height).zip(rows.into_iter().map(Cow::Owned)))?;
-    let cursor = pager.cursor(size);
     let at = cursor.map_or(Position::new(0, size.height - 1), |(row, column)| Position::new(column, row));
     pages.place_cursor(at, cursor.is_some())?;
     pages.flush()

@@ -15,6 +15,11 @@ pub struct TracePage<'a> {
 }
 
 impl Trace {
+    /// Number of messages in the trace.
+    pub fn n_messages(&self) -> usize {
+        self.messages.len()
+    }
+
     /// The newest `limit` messages strictly before the time `before`.
     ///
     /// Times are unique and never change, so pages neither overlap nor leave a message

@@ -14,6 +14,8 @@ pub enum Context {
     Search,
     /// Selecting in the transcript with the keyboard.
     Selection,
+    /// A long text: the transcript, a report, the trace.
+    Pager,
     /// Prompts of earlier sessions.
     History,
     Sessions,
@@ -217,6 +219,18 @@ pub const BINDINGS: &[Binding] = &[
     Binding::new("tui.altScreen.select", Context::Fullscreen, "alt+s", "Select text with the keyboard"),
     Binding::new("tui.altScreen.top", Context::Fullscreen, "ctrl+home", "Go to the start"),
     Binding::new("tui.altScreen.bottom", Context::Fullscreen, "ctrl+end", "Go to the end"),
+    Binding::new("tui.pager.close", Context::Pager, "q", "Close the pager"),
+    Binding::new("tui.pager.search", Context::Pager, "/ ctrl+f", "Search in the text"),
+    Binding::new("tui.pager.nextMatch", Context::Pager, "n", "Show the next match"),
+    Binding::new("tui.pager.previousMatch", Context::Pager, "shift+n", "Show the previous match"),
+    Binding::new("tui.pager.lineUp", Context::Pager, "k", "Scroll up a row"),
+    Binding::new("tui.pager.lineDown", Context::Pager, "j", "Scroll down a row"),
+    Binding::new("tui.pager.pageUp", Context::Pager, "b", "Show the page above"),
+    Binding::new("tui.pager.pageDown", Context::Pager, "space", "Show the page below"),
+    Binding::new("tui.pager.halfPageUp", Context::Pager, "ctrl+u", "Show half a page above"),
+    Binding::new("tui.pager.halfPageDown", Context::Pager, "ctrl+d", "Show half a page below"),
+    Binding::new("tui.pager.top", Context::Pager, "g home", "Show the start of the text"),
+    Binding::new("tui.pager.bottom", Context::Pager, "shift+g end", "Show the end of the text"),
     Binding::new("tui.selection.start", Context::Selection, "space", "Start the selection at the cursor"),
     Binding::new("tui.selection.lines", Context::Selection, "v shift+v", "Select whole lines"),
     Binding::new("tui.selection.copy", Context::Selection, "enter y", "Copy the selection"),

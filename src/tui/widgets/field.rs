@@ -65,14 +65,19 @@ impl Field {
 
     /// The end of the line, and the column of the cursor.
     pub fn render(&self, columns: u16, theme: &Theme) -> (Row, u16) {
+        self.render_after("> ", columns, theme)
+    }
+
+    /// Like [`Self::render`], after another mark.
+    pub fn render_after(&self, mark: &'static str, columns: u16, theme: &Theme) -> (Row, u16) {
         let shown: String =
             if self.is_hidden { self.text.chars().map(|_| '•').collect() } else { self.text.clone() };
-        let room = usize::from(columns).saturating_sub(3);
+        let room = usize::from(columns).saturating_sub(width(mark) + 1);
         // Drops characters from the front until the rest fits.
         let start = shown.char_indices().map(|(at, _)| at).find(|at| width(&shown[*at..]) <= room);
         let visible = shown.get(start.unwrap_or(shown.len())..).unwrap_or_default();
         let mut row = Row::from_runs([
-            Run::new("> ", theme.style(Token::Muted)),
+            Run::new(mark, theme.style(Token::Muted)),
             Run::new(visible, theme.style(Token::Text)),
         ]);
         row.clip(columns.max(1));

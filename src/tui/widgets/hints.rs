@@ -59,6 +59,13 @@ impl Hints {
         self
     }
 
+    /// Adds other hints.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        self.0.extend(others.0.iter().cloned());
+        self
+    }
+
     /// Adds a key that is the same for everyone.
     #[must_use]
     pub fn fixed(mut self, keys: &'static str, text: impl Into<Cow<'static, str>>) -> Self {

@@ -19,7 +19,10 @@ pub use diff::{DiffKind, DiffLine, diff_lines, diff_rows, parse_diff};
 pub use field::Field;
 pub use fuzzy::fuzzy_rank;
 pub use hints::Hints;
-pub use pager::{Pager, PagerOutcome};
+pub use pager::{
+    LineParts, Lines, LinesText, MarkdownText, PagedText, Pager, PagerFrame, PagerOutcome, Place, Position,
+    WholeText,
+};
 pub use picker::{Picker, PickerItem, PickerOutcome, PickerRows};
 pub use picture::picture_rows;
 pub use spinner::{SPINNER_FRAME, spinner};

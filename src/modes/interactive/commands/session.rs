@@ -10,7 +10,7 @@ use super::super::super::trace::{CallFilter, CallKind};
 use super::super::app::App;
 use super::super::export::ExportRequest;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
-use super::super::overlays::Confirmation;
+use super::super::overlays::{Confirmation, QueuedMessages};
 use super::super::session_picker::SessionsEffect;
 use super::super::tree::{TreeEffect, TreeOptions};
 use super::Command;
@@ -237,5 +237,5 @@ pub(in super::super) fn open_queue(app: &mut App) {
         let keys = ["tui.input.submit", "app.message.followUp"].map(|id| app.keymap.hint(id)).join(" and ");
         return app.tell(&format!("The queue is empty. While the agent works, {keys} queue a message."));
     }
-    app.dialogs.open_queue(&app.session);
+    app.dialogs.show(QueuedMessages::new(&app.session.queue));
 }

@@ -25,6 +25,7 @@ pub(in super::super) fn on_input(app: &mut App, input: &InputEvent, out: &mut Ve
     let Some(view) = &mut app.fullscreen else { return false };
     let has_dialog = app.dialogs.is_open();
     match input {
+        InputEvent::Mouse(mouse) if is_wheel(mouse) && app.dialogs.takes_wheel() => false,
         InputEvent::Mouse(mouse) => {
             on_mouse(app, mouse, has_dialog, out);
             true
@@ -230,6 +231,10 @@ fn selected_text(app: &mut App) -> Option<String> {
 }
 
 // The mouse.
+
+fn is_wheel(mouse: &MouseEvent) -> bool {
+    matches!(mouse.kind, MouseEventKind::ScrollUp | MouseEventKind::ScrollDown)
+}
 
 fn on_mouse(app: &mut App, mouse: &MouseEvent, has_dialog: bool, out: &mut Vec<Effect>) {
     let settings = app.session.settings.values.fullscreen;

@@ -18,7 +18,7 @@ use crate::session::{SessionCommand, SessionState, TrustChoice};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
-use crate::tui::widgets::DialogCx;
+use crate::tui::widgets::{DialogCx, Pager};
 
 use super::msg::{Effect, WorldEffect};
 use super::session_picker::ChosenSession;
@@ -52,6 +52,12 @@ pub(super) trait Overlay<M = DialogOutcome> {
 
     /// Updates for a change of the models.
     fn models_changed(&mut self, _: &[ModelChoice]) {}
+
+    /// The pager in it, if it shows a text to read. It gets the wheel, and no question covers it: that
+    /// would take keys that scroll.
+    fn pager(&mut self) -> Option<&mut Pager> {
+        None
+    }
 
     /// Its rows, at most those there is room for, and the cursor's row and column among them.
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn;

@@ -1,6 +1,6 @@
-//! The pager: the whole transcript of the session, or a long text, on the alternate screen.
+//! The whole transcript of the session in the pager, on the alternate screen.
 //!
-//! `view` scrolls and searches. Only sections near the screen are in memory. The last section
+//! `view` is the session as a text of the pager. Only sections near the screen are in memory. The last section
 //! follows the session: it shows what happens from the moment on in which the pager was opened.
 
 mod view;
@@ -69,9 +69,7 @@ pub(super) fn on_done(app: &mut App, done: ReadDone) {
             let name = app.session.name.as_deref().unwrap_or("Transcript");
             let highlighter = app.transcript.highlighter().clone();
             let view = app.transcript.view();
-            let mut opened = PagerView::of_session(name, (tree, start), view, highlighter);
-            opened.name_keys(&app.keymap);
-            *pager = Some(Box::new(opened));
+            *pager = Some(Box::new(PagerView::of_session(name, (tree, start), view, highlighter)));
         }
         (ReadDone::Sections { tree, sections }, Some(pager)) => pager.on_read(&tree, sections),
         (ReadDone::Found { tree, query, positions }, Some(pager)) => {

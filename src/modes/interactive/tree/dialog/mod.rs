@@ -441,7 +441,7 @@ impl TreeDialog {
     /// Levels that are left out on the left, so that the selected entry has most of the
     /// width for its text.
     fn skipped_levels(&self, width: u16) -> u32 {
-        let shown = u32::from(width / 3 / 3).max(1);
+        let shown = u32::from(width / 12).max(1);
         self.outline.row(self.selected).map_or(0, |row| row.level.saturating_sub(shown))
     }
 

@@ -247,7 +247,7 @@ fn long_label_leaves_most_of_the_row_to_the_text() {
         screen.lines().find(|row| row.starts_with('›')).unwrap().to_owned()
     };
     assert_eq!(row(&mut dialog, 40), "› │  │  • [a-label-tha… assistant: answ…");
-    assert_eq!(row(&mut dialog, 20), "› │  │  • [a-la… as…");
+    assert_eq!(row(&mut dialog, 20), "› │  • [a-la… assis…");
     press(&mut dialog, "ctrl+l");
     assert!(row(&mut dialog, 80).contains("assistant: answer to: fourth"));
 }
