@@ -36,7 +36,7 @@ pub struct ContextReport {
 }
 
 /// A part of the request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextPart {
     /// What the part is.
@@ -46,16 +46,24 @@ pub struct ContextPart {
     /// What it consists of; empty if that is one thing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Self>,
+    /// What the model reads; `None` for messages, and if the part consists of others.
+    #[serde(skip)]
+    pub text: Option<Arc<str>>,
 }
 
 impl ContextPart {
     fn of_chars(name: impl Into<String>, n_chars: usize) -> Self {
-        Self { name: name.into(), tokens: tokens_of_chars(n_chars as u64), items: Vec::new() }
+        Self { name: name.into(), tokens: tokens_of_chars(n_chars as u64), ..Self::default() }
+    }
+
+    fn of_text(name: impl Into<String>, text: &str) -> Self {
+        Self { text: Some(text.into()), ..Self::of_chars(name, text.chars().count()) }
     }
 
     fn of_items(name: &str, items: Vec<Self>) -> Self {
         let items: Vec<Self> = items.into_iter().filter(|item| item.tokens > 0).collect();
-        Self { name: name.to_owned(), tokens: items.iter().map(|item| item.tokens).sum(), items }
+        let tokens = items.iter().map(|item| item.tokens).sum();
+        Self { name: name.to_owned(), tokens, items, text: None }
     }
 }
 
@@ -98,21 +106,22 @@ fn prompt_parts(input: &ContextInput<'_>) -> Vec<ContextPart> {
     let mut instructions = Vec::new();
     let mut skills = Vec::new();
     for (name, text) in system.sections.iter().flatten() {
-        let n_chars = text.as_str().map_or(0, |text| text.chars().count());
+        let text = text.as_str().unwrap_or_default();
         match name.as_str() {
             "project_context" => {
-                instructions = files(input.context_files, n_chars);
+                instructions = files(input.context_files, text.chars().count());
             }
             "skills" => {
                 let n_listed = input.skills.iter().filter(|skill| skill.is_listed).count();
-                skills.push(ContextPart::of_chars(format!("{n_listed} listed"), n_chars));
+                skills.push(ContextPart::of_text(format!("{n_listed} listed"), text));
             }
-            _ => own.push(ContextPart::of_chars(name.clone(), n_chars)),
+            _ => own.push(ContextPart::of_text(name.clone(), text)),
         }
     }
     let tools = system.tools_added.iter().map(|tool| {
         let n_chars = serde_json::to_string(tool).map_or(0, |json| json.chars().count());
-        ContextPart::of_chars(tool.name.clone(), n_chars)
+        let text = serde_json::to_string_pretty(tool).unwrap_or_default();
+        ContextPart { text: Some(text.into()), ..ContextPart::of_chars(tool.name.clone(), n_chars) }
     });
     vec![
         ContextPart::of_items("System prompt", own),
@@ -130,7 +139,8 @@ fn files(files: &[ContextFile], n_chars: usize) -> Vec<ContextPart> {
         .iter()
         .zip(lengths)
         .map(|(file, length)| {
-            ContextPart::of_chars(file.path.display().to_string(), length + std::mem::take(&mut around))
+            let (name, n_chars) = (file.path.display().to_string(), length + std::mem::take(&mut around));
+            ContextPart { text: Some(file.text.as_str().into()), ..ContextPart::of_chars(name, n_chars) }
         })
         .collect()
 }

@@ -669,7 +669,11 @@ fn the_first_minute_with_the_demo_model() {
     pty.keys("\x1b");
     pty.wait("the list to close", |rows| !rows.iter().any(|row| row.contains("[demo]")));
     pty.keys("/hotkeys\r");
+    pty.wait_text("Keys and commands");
+    pty.keys("G");
     pty.wait_text("!!COMMAND");
+    pty.keys("q");
+    pty.wait("the report to close", |rows| !rows.iter().any(|row| row.contains("!!COMMAND")));
     pty.keys("\x04");
     let (status, _, _) = pty.end();
     assert!(status.success());

@@ -540,7 +540,7 @@ impl App {
             }
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Told(text) => self.status.hint = Some(text),
-            EffectDone::Block(markdown) => self.transcript.block(&markdown),
+            EffectDone::Report(done) => self.dialogs.on_report(done),
             EffectDone::Exported(text) => self.tell(&text),
             EffectDone::SecretsFound { request, found } => {
                 self.dialogs.show(export::question(&request, &found));

@@ -1,6 +1,7 @@
 //! `/context`: what the model gets with the next request, by part.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::session::{ContextPart, ContextReport, Reply, SessionCommand};
 use crate::util::paths;
@@ -8,24 +9,45 @@ use crate::util::paths;
 use super::effects::Effects;
 use super::footer::tokens_short;
 use super::msg::EffectDone;
+use super::reports::{Chapter, ChapterText, ReportDone, ReportKind};
 
 impl Effects {
-    /// Estimates the parts of the next request; answers with [`EffectDone::Block`].
+    /// Estimates the parts of the next request; answers with [`EffectDone::Report`].
     pub(super) fn describe_context(&self) {
         let (answer, done) = (self.link.handle().post(SessionCommand::DescribeContext), self.done.clone());
         let home = self.services.dirs.home.clone();
         tokio::spawn(async move {
-            let shown = match answer.await {
-                Ok(Reply::ContextReport(report)) => EffectDone::Block(describe(&report, home.as_deref())),
+            let done_with = match answer.await {
+                Ok(Reply::ContextReport(report)) => reported(&report, home.as_deref()),
                 Ok(_) => return,
-                Err(error) => EffectDone::Failed(error.to_string()),
+                Err(error) => {
+                    let markdown = format!("The request cannot be described: {error}");
+                    ReportDone::Report { kind: ReportKind::Context, markdown, chapters: Vec::new() }
+                }
             };
-            drop(done.send(shown));
+            drop(done.send(EffectDone::Report(done_with)));
         });
     }
 }
 
-/// The report as markdown; paths are shown with `~` for `home`.
+/// The report with the texts of its parts; paths are shown with `~` for `home`.
+pub(super) fn reported(report: &ContextReport, home: Option<&Path>) -> ReportDone {
+    let (markdown, chapters) = (describe(report, home), chapters(report, home));
+    ReportDone::Report { kind: ReportKind::Context, markdown, chapters }
+}
+
+/// The parts whose texts the report has. Messages are in the transcript.
+fn chapters(report: &ContextReport, home: Option<&Path>) -> Vec<Chapter> {
+    let chapter = |part: &ContextPart, item: &ContextPart| {
+        let name = format!("{}: {}", part.name, paths::with_tilde(&item.name, home));
+        let text = ChapterText::Here(Arc::clone(item.text.as_ref()?));
+        Some(Chapter { name, note: tokens_short(item.tokens), text })
+    };
+    let parts = report.parts.iter();
+    parts.flat_map(|part| part.items.iter().filter_map(move |item| chapter(part, item))).collect()
+}
+
+/// The report as markdown.
 fn describe(report: &ContextReport, home: Option<&Path>) -> String {
     let mut rows = Vec::new();
     for part in &report.parts {
@@ -37,7 +59,7 @@ fn describe(report: &ContextReport, home: Option<&Path>) -> String {
             rows.push(row(report, &format!("· {}", code_if_path(&name)), item));
         }
     }
-    let total = ContextPart { name: String::new(), tokens: report.tokens, items: Vec::new() };
+    let total = ContextPart { tokens: report.tokens, ..ContextPart::default() };
     rows.push(row(report, "**Together**", &total));
     let mut notes = Vec::new();
     if let Some(counted) = report.counted {
@@ -53,7 +75,8 @@ fn describe(report: &ContextReport, home: Option<&Path>) -> String {
         notes.push(format!("pi compacts the conversation above {limit} tokens."));
     }
     if report.n_pinned > 0 {
-        notes.push(format!("{} of your messages are pinned.", report.n_pinned));
+        let verb = if report.n_pinned == 1 { "is" } else { "are" };
+        notes.push(format!("{} of your messages {verb} pinned.", report.n_pinned));
     }
     if report.n_templates > 0 {
         let n = report.n_templates;
@@ -62,7 +85,7 @@ fn describe(report: &ContextReport, home: Option<&Path>) -> String {
     }
     let window = tokens_short(report.window);
     format!(
-        "### Context\n\n| Part of the next request | Tokens, estimated | Share of {window} |\n|---|--:|--:|\n{}\n\n{}",
+        "| Part of the next request | Tokens, estimated | Share of {window} |\n|---|--:|--:|\n{}\n\n{}",
         rows.join("\n"),
         notes.join(" ")
     )
@@ -92,7 +115,7 @@ mod tests {
     use super::*;
 
     fn part(name: &str, tokens: u64, items: Vec<ContextPart>) -> ContextPart {
-        ContextPart { name: name.to_owned(), tokens, items }
+        ContextPart { name: name.to_owned(), tokens, items, text: None }
     }
 
     #[test]
@@ -115,8 +138,6 @@ mod tests {
             n_pinned: 0,
         };
         insta::assert_snapshot!(describe(&report, Some(Path::new("/h"))), @"
-        ### Context
-
         | Part of the next request | Tokens, estimated | Share of 20k |
         |---|--:|--:|
         | **System prompt** | 300 | 1.5 % |

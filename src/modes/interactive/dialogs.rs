@@ -16,6 +16,7 @@ use super::overlays::{
     DialogOutcome, Drawn, ModelChoice, ModelScope, Models, Overlay, OverlayStep, QuestionDialog,
     SummaryReview, ThinkingLevels, TrustDialog,
 };
+use super::reports::ReportDone;
 use super::session_picker::{SessionsDialog, SessionsDone};
 use super::tree::{TreeDialog, TreeDone};
 
@@ -178,6 +179,14 @@ impl Dialogs {
         });
         if let Some(dialog) = list {
             dialog.on_done(done);
+        }
+    }
+
+    /// Hands what a report says to it, if it is still open.
+    pub(super) fn on_report(&mut self, done: ReportDone) {
+        let mut left = Some(done);
+        for open in self.open.iter_mut().rev() {
+            left = left.and_then(|done| open.overlay().on_report(done));
         }
     }
 

@@ -21,6 +21,7 @@ use super::effects::Effects;
 use super::keybindings;
 use super::msg::EffectDone;
 use super::pictures;
+use super::reports::{ReportDone, ReportKind};
 use super::terminal_env;
 
 /// How long the terminal may take to answer, also over a slow connection.
@@ -79,7 +80,7 @@ struct TerminalFacts {
 }
 
 impl Effects {
-    /// Answers with [`EffectDone::Block`].
+    /// Answers with [`EffectDone::Report`].
     pub(super) fn examine(&self) {
         let (services, env, done) = (Arc::clone(&self.services), self.env.clone(), self.done.clone());
         let (sessions, state) = (self.sessions.root.clone(), self.link.handle().state());
@@ -100,7 +101,8 @@ impl Effects {
                 is_running: true,
                 tmux_extended_keys: tmux_extended_keys(&env),
             };
-            drop(done.send(EffectDone::Block(Report::of(&input, &facts).markdown())));
+            let (kind, markdown) = (ReportKind::Doctor, Report::of(&input, &facts).markdown());
+            drop(done.send(EffectDone::Report(ReportDone::Report { kind, markdown, chapters: Vec::new() })));
         });
     }
 }
@@ -125,6 +127,8 @@ struct Report {
 
 struct Section {
     title: &'static str,
+    /// What the two columns have.
+    heads: [&'static str; 2],
     rows: Vec<(String, String)>,
 }
 
@@ -140,9 +144,9 @@ impl Report {
         report
     }
 
-    fn section(&mut self, title: &'static str, rows: Vec<(&str, String)>) {
+    fn section(&mut self, title: &'static str, heads: [&'static str; 2], rows: Vec<(&str, String)>) {
         let rows = rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        self.sections.push(Section { title, rows });
+        self.sections.push(Section { title, heads, rows });
     }
 
     fn advise(&mut self, condition: bool, text: &str) {
@@ -210,7 +214,7 @@ impl Report {
         if let Some(language) = language(env) {
             rows.push(("language", language));
         }
-        self.section("Terminal", rows);
+        self.section("Terminal", ["Property", "This terminal"], rows);
         self.advise_terminal(input, facts, depth);
     }
 
@@ -257,7 +261,7 @@ impl Report {
             ("sessions", input.sessions.to_owned()),
         ];
         let rows = files.iter().map(|(name, path)| (*name, describe(path, dirs))).collect();
-        self.section("Files", rows);
+        self.section("Files", ["File", "Where"], rows);
         match keybindings::load(dirs) {
             Ok((_, problems)) => self.advice.extend(problems),
             Err(problem) => self.advice.push(problem),
@@ -293,7 +297,8 @@ impl Report {
             }
             .to_owned(),
         ));
-        self.sections.push(Section { title: "Providers and their hosts", rows });
+        let heads = ["Provider", "Key and host"];
+        self.sections.push(Section { title: "Providers and their hosts", heads, rows });
         self.advise(
             usable.is_empty(),
             "no provider has a key: type /login in pi, or set ANTHROPIC_API_KEY or another key",
@@ -313,6 +318,7 @@ impl Report {
         let set = if set.is_empty() { "none".to_owned() } else { set.join(", ") };
         self.section(
             "Programs and variables",
+            ["Program", "Where"],
             vec![("bash", found("bash")), ("git", found("git")), ("editor", editor), ("variables set", set)],
         );
         self.advise(
@@ -323,7 +329,7 @@ impl Report {
 
     fn text(&self) -> String {
         let mut text = format!("pi {}\n", env!("CARGO_PKG_VERSION"));
-        for Section { title, rows } in &self.sections {
+        for Section { title, rows, .. } in &self.sections {
             let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
             text.push_str(&["\n", title, "\n"].concat());
             for (name, value) in rows {
@@ -345,22 +351,21 @@ impl Report {
         text
     }
 
+    /// What to change comes first, because the start of a report is seen first.
     fn markdown(&self) -> String {
-        let mut text = String::new();
-        for Section { title, rows } in &self.sections {
-            text.push_str(&["### ", title, "\n\n|  |  |\n|---|---|\n"].concat());
-            for (name, value) in rows {
-                let value = value.replace('|', "\\|");
-                text.push_str(&["| ", name, " | ", &value, " |\n"].concat());
-            }
-            text.push('\n');
-        }
-        text.push_str("### What to change\n\n");
+        let mut text = "## What to change\n\n".to_owned();
         for (number, advice) in (1..).zip(&self.advice) {
             text.push_str(&[&format!("{number}. "), advice, "\n"].concat());
         }
         if self.advice.is_empty() {
             text.push_str("Nothing.\n");
+        }
+        for Section { title, heads: [name, value], rows } in &self.sections {
+            text.push_str(&["\n## ", title, "\n\n| ", name, " | ", value, " |\n|---|---|\n"].concat());
+            for (name, value) in rows {
+                let value = value.replace('|', "\\|");
+                text.push_str(&["| ", name, " | ", &value, " |\n"].concat());
+            }
         }
         text
     }
@@ -457,13 +462,22 @@ fn program(env: &Env, name: &str) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::config::LiveSettings;
 
     use super::*;
 
     /// The report of a user with these variables, files and answers.
     fn report(variables: &[(&str, &str)], files: &[(&str, &str)], facts: &TerminalFacts) -> String {
+        report_as(variables, files, facts, Report::text)
+    }
+
+    fn report_as(
+        variables: &[(&str, &str)],
+        files: &[(&str, &str)],
+        facts: &TerminalFacts,
+        form: fn(&Report) -> String,
+    ) -> String {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().to_str().unwrap();
         let agent = home.path().join(".pi/agent");
@@ -488,11 +502,10 @@ mod tests {
             sessions: &dirs.sessions,
             problems: &["settings.json: line 3: \"them\" is not a setting".to_owned()],
         };
-        Report::of(&input, facts).text().replace(root, "HOME")
+        form(&Report::of(&input, facts)).replace(root, "HOME")
     }
 
-    #[test]
-    fn report_says_what_is_there_and_what_to_change() {
+    fn of_foot(form: fn(&Report) -> String) -> String {
         let answers = TerminalAnswers {
             version: Some("foot(1.16)".to_owned()),
             has_kitty_keys: true,
@@ -514,7 +527,17 @@ mod tests {
             ("HTTPS_PROXY", "http://user:canary@proxy:3128"),
         ];
         let files = [("auth.json", "{}"), ("keybindings.json", r#"{"app.nope": "x"}"#)];
-        let report = report(&variables, &files, &facts);
+        report_as(&variables, &files, &facts, form)
+    }
+
+    /// A report in a terminal that answers everything.
+    pub(in super::super) fn example() -> String {
+        of_foot(Report::markdown)
+    }
+
+    #[test]
+    fn report_says_what_is_there_and_what_to_change() {
+        let report = of_foot(Report::text);
         assert!(!report.contains("canary"), "{report}");
         insta::assert_snapshot!(report);
     }

@@ -68,13 +68,11 @@ impl Effects {
                 self.take_queue(SessionCommand::TakeQueued { slot }, EffectDone::QueueTaken);
             }
             WorldEffect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
-            WorldEffect::DescribeSession => self.describe_session(),
-            WorldEffect::DescribeContext => self.describe_context(),
+            WorldEffect::Report(effect) => self.start_report(effect),
             WorldEffect::ReadTrace { path, filter } => self.read_trace(path, filter),
             WorldEffect::Sessions(effect) => self.start_sessions(effect),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
             WorldEffect::ListThemes(query) => self.list_themes(query),
-            WorldEffect::Examine => self.examine(),
             WorldEffect::ReadBranch => self.read_branch(),
             WorldEffect::Reload => self.reload(),
             WorldEffect::Login(effect) => self.start_login(effect),

@@ -36,6 +36,7 @@ mod program_status;
 mod prompt;
 mod prompt_history;
 mod reference;
+mod reports;
 mod sections;
 mod session_facts;
 mod session_link;

@@ -21,6 +21,7 @@ use super::login::{LoginDone, LoginEffect};
 use super::overlays::ReadTrace;
 use super::pictures::PictureRequest;
 use super::prompt_history::{HistoryDone, HistoryEffect};
+use super::reports::{ReportDone, ReportEffect};
 use super::sections::{ReadDone, ReadEffect, Reader};
 use super::session_picker::{SessionsDone, SessionsEffect};
 use super::tree::{TreeDone, TreeEffect};
@@ -64,10 +65,8 @@ pub(super) enum WorldEffect {
     /// Takes back messages that an earlier process left queued; answers with
     /// [`EffectDone::LeftOver`].
     TakeLeftOver,
-    /// Reads what the session cost; answers with [`EffectDone::Block`].
-    DescribeSession,
-    /// Estimates the parts of the next request; answers with [`EffectDone::Block`].
-    DescribeContext,
+    /// Finds out what a report says; answers with [`EffectDone::Report`].
+    Report(ReportEffect),
     /// Reads the trace of the session in this file; answers with [`EffectDone::Trace`].
     ReadTrace {
         path: PathBuf,
@@ -83,8 +82,6 @@ pub(super) enum WorldEffect {
     },
     /// Lists the themes whose names begin like this; answers with [`EffectDone::Themes`].
     ListThemes(String),
-    /// Examines terminal, files and providers; answers with [`EffectDone::Block`].
-    Examine,
     /// Reads the repository's head; answers with [`EffectDone::Branch`].
     ReadBranch,
     /// Reloads the user's files; answers with [`EffectDone::Reloaded`].
@@ -165,8 +162,7 @@ pub(super) enum EffectDone {
     Exported(String),
     /// A command that would cancel running work; the user decides.
     Busy(SessionCommand),
-    /// Markdown to show.
-    Block(String),
+    Report(ReportDone),
     Failed(String),
     Told(String),
 }

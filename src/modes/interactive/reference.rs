@@ -53,12 +53,10 @@ pub(super) fn hotkeys(keymap: &Keymap) -> String {
             }
         }
         if !rows.is_empty() {
-            text.push_str(
-                &["### ", heading, "\n\n| key | what it does |\n|---|---|\n", &rows, "\n"].concat(),
-            );
+            text.push_str(&["## ", heading, "\n\n| key | what it does |\n|---|---|\n", &rows, "\n"].concat());
         }
     }
-    text.push_str("### Commands\n\n");
+    text.push_str("## Commands\n\n");
     text.push_str(&commands_markdown());
     text
 }
@@ -109,7 +107,7 @@ mod tests {
         let app = actions::bindings();
         let text = hotkeys(&Keymap::new(&[BINDINGS, &app], Platform::Unix));
         for heading in ["While typing a prompt", "Editing the prompt", "In lists", "Commands"] {
-            assert!(text.contains(&format!("### {heading}\n")), "{text}");
+            assert!(text.contains(&format!("## {heading}\n")), "{text}");
         }
         let mut seen = HashSet::new();
         for row in text.lines().filter(|line| line.starts_with("| `")) {
@@ -119,7 +117,7 @@ mod tests {
             }
         }
         // The editor does not receive keys that the app handles.
-        let editing = text.split("### ").find(|section| section.starts_with("Editing the prompt")).unwrap();
+        let editing = text.split("## ").find(|section| section.starts_with("Editing the prompt")).unwrap();
         assert!(!editing.contains("Copy the selection") && text.contains("Clear the editor"), "{text}");
     }
 

@@ -14,12 +14,13 @@ use super::super::usage::{quota_line, rate_line, savings_line, usd};
 use super::effects::Effects;
 use super::footer::tokens_short;
 use super::msg::EffectDone;
+use super::reports::{ReportDone, ReportKind};
 
 /// Models that are listed; the others are summed up.
 const MAX_MODELS: usize = 4;
 
 impl Effects {
-    /// Reads what the session and the day cost; answers with [`EffectDone::Block`].
+    /// Reads what the session and the day cost; answers with [`EffectDone::Report`].
     pub(super) fn describe_session(&self) {
         let (state, done) = (self.link.handle().state(), self.done.clone());
         let (services, root) = (Arc::clone(&self.services), self.sessions.root.clone());
@@ -38,8 +39,9 @@ impl Effects {
                 today: UsageReport::of(&today, &zone, rates),
                 quota: read_quotas(&services.dirs, &services.quotas).remove(&state.model.provider),
             };
-            let text = describe(&state, &usage, now_ms, &zone, services.dirs.home.as_deref());
-            drop(done.send(EffectDone::Block(text)));
+            let markdown = describe(&state, &usage, now_ms, &zone, services.dirs.home.as_deref());
+            let kind = ReportKind::Session;
+            drop(done.send(EffectDone::Report(ReportDone::Report { kind, markdown, chapters: Vec::new() })));
         });
     }
 }
@@ -98,7 +100,7 @@ fn describe(
     rows.extend(rate_line(report).map(|line| ("Rate", line)));
     rows.extend(usage.quota.as_ref().map(|quota| ("Limits", quota_line(quota, now_ms, zone))));
     let rows: Vec<String> = rows.iter().map(|(name, value)| format!("- **{name}**: {value}")).collect();
-    format!("### Session\n\n{}\n\n{}", rows.join("\n"), costs(session, usage))
+    format!("{}\n\n{}", rows.join("\n"), costs(session, usage))
 }
 
 /// The table of tokens and dollars; periods without requests are left out.
@@ -135,8 +137,69 @@ fn costs(session: &SessionState, usage: &SessionUsage) -> String {
         return "No request was made yet.".to_owned();
     }
     format!(
-        "| | Requests | Input | Cached | Output | Cost |\n|---|--:|--:|--:|--:|--:|\n{}\n\n{}",
+        "| Usage | Requests | Input | Cached | Output | Cost |\n|---|--:|--:|--:|--:|--:|\n{}\n\n{}",
         rows.join("\n"),
         "`pi usage` adds up days, models and directories."
     )
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::json;
+
+    use crate::ai::{Millis, Model};
+
+    use super::*;
+
+    fn record(turn: &str, model: &str, on_active_branch: bool, cost: f64) -> UsageRecord {
+        UsageRecord {
+            time_ms: 1_000,
+            session: "s".to_owned(),
+            project: "/home/me/project".to_owned(),
+            entry: "e".to_owned(),
+            turn: turn.to_owned(),
+            on_active_branch,
+            provider: "acme".to_owned(),
+            model: model.to_owned(),
+            usage: serde_json::from_value(json!({
+                "input": 1200, "output": 800, "cacheRead": 43_000, "cacheWrite": 2100, "totalTokens": 47_100,
+                "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost },
+            }))
+            .unwrap(),
+        }
+    }
+
+    /// A session with two branches and two models.
+    pub(in super::super) fn example() -> String {
+        let model: Model = serde_json::from_value(json!({
+            "id": "sonata-4-large", "name": "Sonata", "api": "openai-completions", "provider": "acme",
+            "contextWindow": 200_000,
+        }))
+        .unwrap();
+        let mut session = SessionState::of(&Arc::new(model), Path::new("/home/me/project"));
+        session.path =
+            Some("/home/me/.pi/agent/sessions/--home-me-project--/2026-11-22_01a20169.jsonl".into());
+        session.on_disk = true;
+        session.id = "01a20169-6a6e-7233-bf8b-759f62e0fb8b".to_owned();
+        let records = [
+            record("a", "sonata-4-large", false, 0.25),
+            record("a", "sonata-4-large", true, 0.5),
+            record("b", "mini", true, 0.0125),
+        ];
+        let zone = Zone::utc();
+        let rates = |_: &UsageRecord| None;
+        let usage = SessionUsage {
+            session: UsageReport::of(&records, &zone, rates),
+            last_turn: "b".to_owned(),
+            today: UsageReport::of(&records, &zone, rates),
+            quota: None,
+        };
+        describe(&session, &usage, Millis(2_000).0, &zone, Some(Path::new("/home/me")))
+    }
+
+    #[test]
+    fn every_table_has_heads() {
+        let text = example();
+        assert!(text.contains("| Usage | Requests |") && !text.contains("| |"), "{text}");
+    }
 }

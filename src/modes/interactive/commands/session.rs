@@ -11,6 +11,7 @@ use super::super::app::App;
 use super::super::export::ExportRequest;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::overlays::{Confirmation, QueuedMessages};
+use super::super::reports::{self, ReportKind};
 use super::super::session_picker::SessionsEffect;
 use super::super::tree::{TreeEffect, TreeOptions};
 use super::Command;
@@ -89,13 +90,13 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "session",
         args: "",
         help: "Show the session's file, tokens and costs, and the limits of your plan or key",
-        run: |_, _, out| out.push(WorldEffect::DescribeSession.into()),
+        run: |app, _, out| reports::open(app, ReportKind::Session, out),
     },
     Command {
         name: "context",
         args: "",
         help: "Show what the model gets with the next request, by part, with tokens",
-        run: |_, _, out| out.push(WorldEffect::DescribeContext.into()),
+        run: |app, _, out| reports::open(app, ReportKind::Context, out),
     },
     Command {
         name: "trace",

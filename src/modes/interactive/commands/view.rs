@@ -7,7 +7,7 @@ use super::super::app::App;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::overlays::{SettingsDialog, Themes};
 use super::super::pager;
-use super::super::reference;
+use super::super::reports::{self, ReportKind};
 use super::Command;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -22,6 +22,12 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "",
         help: "Show the whole transcript, with search",
         run: |app, _, out| pager::open(app, out),
+    },
+    Command {
+        name: "output",
+        args: "",
+        help: "Show the complete output of a tool or command",
+        run: |app, _, out| reports::open(app, ReportKind::Outputs, out),
     },
     Command {
         name: "fullscreen",
@@ -45,7 +51,7 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "doctor",
         args: "",
         help: "Check the terminal, files and providers, and say what to change",
-        run: |_, _, out| out.push(WorldEffect::Examine.into()),
+        run: |app, _, out| reports::open(app, ReportKind::Doctor, out),
     },
     Command {
         name: "settings",
@@ -56,7 +62,12 @@ pub(super) const COMMANDS: &[Command] = &[
             app.dialogs.show(dialog);
         },
     },
-    Command { name: "hotkeys", args: "", help: "Show all keys and commands", run: hotkeys },
+    Command {
+        name: "hotkeys",
+        args: "",
+        help: "Show all keys and commands",
+        run: |app, _, out| reports::open(app, ReportKind::Hotkeys, out),
+    },
 ];
 
 /// Changes to the theme that was named, or lists the themes.
@@ -67,9 +78,4 @@ pub(in super::super) fn on_themes(app: &mut App, names: Vec<String>, query: &str
     }
     let current = &app.session.settings.values.theme;
     app.dialogs.show(Themes::new(names, current, query));
-}
-
-fn hotkeys(app: &mut App, _: &str, _: &mut Vec<Effect>) {
-    let text = reference::hotkeys(&app.keymap);
-    app.transcript.block(&text);
 }

@@ -10,7 +10,9 @@ use ratatui::style::Modifier;
 
 use crate::ai::Catalog;
 use crate::config::EffectiveSettings;
-use crate::session::{EntryBody, Header, Opened, SessionEvent, SessionState, SessionStore, SessionTree};
+use crate::session::{
+    EntryBody, Header, NoticeLevel, Opened, SessionEvent, SessionState, SessionStore, SessionTree,
+};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
@@ -206,7 +208,7 @@ impl Stage {
 
     /// Adds a message of the program below everything.
     fn append(&mut self, text: &str) {
-        self.app.transcript.block(text);
+        self.app.transcript.notice(NoticeLevel::Warning, text);
     }
 }
 

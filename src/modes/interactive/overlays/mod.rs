@@ -21,6 +21,7 @@ use crate::tui::text::Row;
 use crate::tui::widgets::{DialogCx, Pager};
 
 use super::msg::{Effect, WorldEffect};
+use super::reports::ReportDone;
 use super::session_picker::ChosenSession;
 
 pub(super) use confirm::Confirmation;
@@ -52,6 +53,11 @@ pub(super) trait Overlay<M = DialogOutcome> {
 
     /// Updates for a change of the models.
     fn models_changed(&mut self, _: &[ModelChoice]) {}
+
+    /// Takes what it asked for; returns what it did not ask for.
+    fn on_report(&mut self, done: ReportDone) -> Option<ReportDone> {
+        Some(done)
+    }
 
     /// The pager in it, if it shows a text to read. It gets the wheel, and no question covers it: that
     /// would take keys that scroll.

@@ -165,13 +165,15 @@ impl Overlay for SummaryReview {
             let body = options.collect();
             return Dialog { title: LEAVE_TITLE, body, field: None, note: None, hints }.render(cx);
         }
-        let about = wrap_plain(&self.about(), columns, theme.style(Token::Muted));
+        let mut about = wrap_plain(&self.about(), columns, theme.style(Token::Muted));
+        // On small screens the summary needs the room.
+        about.truncate(usize::from(max_rows / 8).max(1));
         let n_about = u16::try_from(about.len()).unwrap_or(u16::MAX);
         let hints = Hints::new()
             .key("tui.input.submit", "use it")
+            .cancel("leave")
             .key("tui.input.newLine", "line break")
-            .key("app.editor.external", "open in your editor")
-            .cancel("leave");
+            .key("app.editor.external", "open in your editor");
         let n_fixed = FIXED_ROWS.saturating_add(u16::try_from(hints.rows(cx).len()).unwrap_or(0));
         let drawn = self.composer.render(&ComposerView {
             width: columns,

@@ -41,7 +41,10 @@ impl LineParts for TracePages {
         Cow::Owned(text)
     }
 
-    fn position(&self, part: usize, _: usize) -> Position {
+    fn position(&self, part: usize, line: usize) -> Position {
+        if self.n_pages == 1 {
+            return Position { unit: "line", at: line + 1, of: self.lines(part).split('\n').count() };
+        }
         Position { unit: "page", at: part + 1, of: self.n_pages }
     }
 }

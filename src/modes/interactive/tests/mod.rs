@@ -2,6 +2,7 @@
 //! whole screens.
 
 mod keys;
+mod overlays;
 mod screens;
 mod unicode;
 

@@ -8,7 +8,7 @@ use super::*;
 const WIDTHS: [u16; 5] = [20, 40, 80, 120, 200];
 
 /// The screen at each width.
-fn at_all_widths(height: u16, make: impl Fn() -> Stage) -> String {
+pub(super) fn at_all_widths(height: u16, make: impl Fn() -> Stage) -> String {
     typed_at_all_widths(height, make, "")
 }
 

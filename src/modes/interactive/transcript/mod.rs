@@ -32,7 +32,7 @@ use crate::tui::theme::Theme;
 
 use apply::Live;
 use cell_list::CellList;
-use cells::{BlockCell, HeaderCell, ToolCell};
+use cells::{HeaderCell, ToolCell};
 
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use places::{MovedRows, Places};
@@ -94,11 +94,6 @@ impl Transcript {
     /// one, if nothing else came between.
     pub(super) fn notice(&mut self, level: NoticeLevel, text: &str) {
         notices::show(level, text, &mut self.cells);
-    }
-
-    /// Shows a markdown text of the program.
-    pub(super) fn block(&mut self, markdown: &str) {
-        self.cells.push(BlockCell { markdown: markdown.to_owned() });
     }
 
     /// Changes how everything is shown.

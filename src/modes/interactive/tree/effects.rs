@@ -62,7 +62,7 @@ impl Effects {
 }
 
 /// Everything the tree needs for its first frame.
-pub(super) fn read(tree: SessionTree, options: TreeOptions, select: Option<&EntryId>) -> TreeView {
+pub(in super::super) fn read(tree: SessionTree, options: TreeOptions, select: Option<&EntryId>) -> TreeView {
     let (shape, labels) = (Shape::new(&tree), tree.labels());
     let selected = select.and_then(|id| tree.index_of(id)).or(tree.leaf());
     let view = View {

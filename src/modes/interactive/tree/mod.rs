@@ -16,9 +16,18 @@ use crate::session::{EntryId, EntryLabel, PromptDraft, SessionTree};
 
 pub(super) use dialog::{TreeDialog, TreeOptions};
 pub(super) use done::on_done;
+#[cfg(test)]
+pub(super) use effects::read as read_tree;
 
 use outline::{Outline, Shape};
 use texts::EntryText;
+
+/// An entry in one line. Blocks.
+pub(super) fn line_of(tree: &SessionTree, idx: usize) -> String {
+    let text = texts::describe(tree, idx).text;
+    let within = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    within.unwrap_or(&text).to_owned()
+}
 
 /// Something about the tree for the world to do.
 #[derive(Debug, PartialEq)]

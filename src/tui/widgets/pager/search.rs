@@ -93,8 +93,13 @@ impl Pager {
 
     /// Scrolls so that the match is in the upper third.
     pub(super) fn show_match(&mut self, view: &mut Viewport<'_>) {
-        let Some(found) = self.search.current else { return };
-        self.top = found;
+        let Some((part, row)) = self.search.current else { return };
+        let n_rows = view.layout(part);
+        // After a change of the width it may be on a row nearby.
+        let is_there = |row: &usize| is_match(view.text, &self.search.query, part, *row, n_rows);
+        let row = (0..n_rows).filter(is_there).min_by_key(|other| other.abs_diff(row)).unwrap_or(row);
+        self.search.current = Some((part, row));
+        self.top = (part, row);
         let above = isize::try_from(view.page / 3).unwrap_or(0);
         self.scroll(-above, view);
     }

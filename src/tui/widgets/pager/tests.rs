@@ -205,7 +205,7 @@ fn few_rows_of_a_long_text_are_in_memory() {
         stage.screen();
         assert!(stage.text.n_laid_out() <= 16);
     }
-    assert_eq!(stage.screen()[1], format!("{:<41}{:>19}", "A text", "line 16500 of 20000"));
+    assert_eq!(stage.screen()[1], format!("{:<41}{:>19}", "A text", "line 16000 of 20000"));
 }
 
 #[test]

@@ -130,7 +130,8 @@ impl PagedText for MarkdownText {
                 rows.iter().flat_map(|row| [row.text().trim().to_lowercase(), " ".to_owned()]).collect();
             text.contains(query) || text.replace(' ', "").contains(&query.replace(' ', ""))
         };
-        Some((0..self.rows.len()).filter(|part| contains(&self.rows[*part])).collect())
+        let may_contain = |part: &usize| self.rows.get(*part).is_none_or(contains);
+        Some((0..self.sections.len()).filter(may_contain).collect())
     }
 }
 

@@ -5,7 +5,6 @@
 //! blank row that separates it from the previous one.
 
 mod bash;
-mod block;
 mod custom;
 mod header;
 mod notice;
@@ -25,7 +24,6 @@ use super::cell_list::Painted;
 use super::render::RenderCx;
 
 pub(super) use bash::BashCell;
-pub(super) use block::BlockCell;
 pub(super) use custom::CustomCell;
 pub(super) use header::HeaderCell;
 pub(super) use notice::{NoticeCell, Tone};
@@ -47,7 +45,6 @@ pub(super) enum Cell {
     Bash(BashCell),
     Summary(SummaryCell),
     Custom(CustomCell),
-    Block(BlockCell),
     Notice(NoticeCell),
     /// It left memory after its rows had left the screen.
     Released,
@@ -90,7 +87,6 @@ cell_kinds! {
     Bash: BashCell,
     Summary: SummaryCell,
     Custom: CustomCell,
-    Block: BlockCell,
     Notice: NoticeCell,
 }
 
@@ -98,7 +94,7 @@ impl Cell {
     /// Whether it can no longer change.
     pub(super) fn is_settled(&self) -> bool {
         match self {
-            Self::Header(_) | Self::Summary(_) | Self::Custom(_) | Self::Block(_) | Self::Released => true,
+            Self::Header(_) | Self::Summary(_) | Self::Custom(_) | Self::Released => true,
             Self::Text(cell) => cell.is_finished(),
             Self::Thinking(cell) => cell.is_finished(),
             Self::User(cell) => !cell.pictures.iter().any(Picture::is_awaited),
@@ -119,7 +115,7 @@ impl Cell {
             | Self::Summary(_)
             | Self::Custom(_)
             | Self::Released => true,
-            Self::Header(_) | Self::Block(_) | Self::Notice(_) => false,
+            Self::Header(_) | Self::Notice(_) => false,
         }
     }
 
@@ -135,7 +131,6 @@ impl Cell {
             | Self::Bash(_)
             | Self::Summary(_)
             | Self::Custom(_)
-            | Self::Block(_)
             | Self::Released => false,
         }
     }
@@ -151,7 +146,6 @@ impl Cell {
             | Self::Bash(_)
             | Self::Summary(_)
             | Self::Custom(_)
-            | Self::Block(_)
             | Self::Notice(_)
             | Self::Released => false,
         }
@@ -168,7 +162,6 @@ impl Cell {
             | Self::Bash(_)
             | Self::Summary(_)
             | Self::Custom(_)
-            | Self::Block(_)
             | Self::Notice(_)
             | Self::Released => return,
         };
@@ -186,7 +179,6 @@ impl Cell {
             Self::Bash(cell) => cell.rows(cx),
             Self::Summary(cell) => cell.rows(cx),
             Self::Custom(cell) => cell.rows(cx),
-            Self::Block(cell) => cell.rows(cx),
             Self::Notice(cell) => cell.rows(cx),
             Self::Released => Vec::new(),
         };

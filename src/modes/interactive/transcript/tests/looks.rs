@@ -681,7 +681,7 @@ fn notices_of_one_level_replace_each_other_until_something_follows() {
     ] {
         stage.transcript.notice(level, text);
     }
-    stage.transcript.block("**Session**\n\n| a | b |\n|---|---|\n| 1 | 2 |");
+    stage.agent(AgentEvent::MessageEnd(Arc::new(user("go on"))));
     stage.transcript.notice(NoticeLevel::Info, "Copied");
     insta::assert_snapshot!(stage.text(40), @"
     |
@@ -694,13 +694,9 @@ fn notices_of_one_level_replace_each_other_until_something_follows() {
     |
     | Model: m-1
     |
-    | Session
     |
-    | ┌─────┬─────┐
-    | │ a   │ b   │
-    | ├─────┼─────┤
-    | │ 1   │ 2   │
-    | └─────┴─────┘
+    | go on
+    |
     |
     | Copied
     ");

@@ -216,7 +216,6 @@ fn nothing_dangerous_reaches_a_row() {
     });
     stage.event(SessionEvent::BashOutput { id: BashId::default(), chunk: bad.into() });
     stage.transcript.notice(NoticeLevel::Warning, bad);
-    stage.transcript.block(bad);
     for expanded in [false, true] {
         stage.expanded(expanded);
         for width in [1, 7, 40, 120] {

@@ -1,0 +1,367 @@
+//! Dialogs and reports that need something of the world, at five widths, and what happens while they
+//! are open.
+
+use std::path::PathBuf;
+
+use crossterm::event::{MouseEvent, MouseEventKind};
+
+use crate::ai::{BlockKind, StreamEvent, Usage};
+use crate::config::{KeySource, ProviderKeys};
+use crate::session::{
+    ContextPart, ContextReport, EntryId, Header, Question, QuestionId, QuestionKind, SessionStore,
+    SessionSummary, SessionTree, SummaryDraft, read_trace,
+};
+use crate::util::clock::Zone;
+
+use super::super::super::trace::CallFilter;
+use super::super::login::{LoginDone, LoginProvider, Purpose};
+use super::super::msg::EffectDone;
+use super::super::overlays::{ForkPoints, ReadTrace, SummaryReview};
+use super::super::reports::{self, ReportDone, ReportEffect, ReportKind};
+use super::super::session_picker::SessionsDone;
+use super::super::tree::{TreeDone, TreeOptions, read_tree};
+use super::super::{context_facts, doctor, session_facts};
+use super::screens::at_all_widths;
+use super::*;
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions/tree.jsonl")
+}
+
+fn tree() -> SessionTree {
+    let copy = tempfile::NamedTempFile::new().unwrap();
+    std::fs::copy(fixture(), copy.path()).unwrap();
+    let none = || -> Header { unreachable!("the file has a header") };
+    SessionStore::open(copy.path(), none).unwrap().tree()
+}
+
+impl Stage {
+    /// A conversation of a prompt and an answer.
+    fn short() -> Self {
+        let mut stage = Self::new();
+        stage.message(user("Explain the parser")).message(answer(StopReason::Stop, vec![says("It parses.")]));
+        stage
+    }
+
+    fn done(&mut self, done: EffectDone) -> &mut Self {
+        self.app.on_effect_done(done, &mut self.effects);
+        self
+    }
+
+    fn report(&mut self, kind: ReportKind, markdown: &str) -> &mut Self {
+        let (markdown, chapters) = (markdown.to_owned(), Vec::new());
+        self.done(EffectDone::Report(ReportDone::Report { kind, markdown, chapters }))
+    }
+
+    /// The report that was asked for since the last call.
+    fn asked(&mut self) -> Option<ReportEffect> {
+        self.effects.drain(..).find_map(|effect| match effect {
+            Effect::World(WorldEffect::Report(effect)) => Some(effect),
+            _ => None,
+        })
+    }
+
+    fn ask_question(&mut self) {
+        let question = Arc::new(Question {
+            id: QuestionId::new(1),
+            kind: QuestionKind::Trust,
+            text: "Run this command?".to_owned(),
+            options: vec!["Allow".to_owned(), "Don't allow".to_owned()],
+            default: 1,
+        });
+        self.app.dialogs.open_question(&question);
+    }
+}
+
+fn sessions() -> Vec<SessionSummary> {
+    let session =
+        |id: &str, name: Option<&str>, first: &str, n_messages: usize, age_ms: u64| SessionSummary {
+            path: PathBuf::from(format!("/s/{id}.jsonl")),
+            id: format!("01a20169-6a6e-7233-bf8b-{id}"),
+            cwd: "/home/me/project".to_owned(),
+            name: name.map(str::to_owned),
+            first_message: Some(first.to_owned()),
+            n_messages,
+            created_ms: None,
+            modified_ms: 10_000_000_000 - age_ms,
+            parent: None,
+        };
+    vec![
+        session("a", Some("Parser"), "x", 1234, 60_000),
+        session(
+            "b",
+            None,
+            "Explain how the incremental index resumes at the end of a file that grows",
+            12,
+            7_200_000,
+        ),
+        session("c", None, "为什么解析器拒绝带下划线的数字？请修复它，并显示更改的行。", 3, 4_000_000_000),
+    ]
+}
+
+fn providers() -> Vec<LoginProvider> {
+    let provider = |id: &str, name: &str, source: KeySource| LoginProvider {
+        keys: ProviderKeys {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            is_stored: source == KeySource::Stored,
+            source,
+            is_known: true,
+        },
+        offer: None,
+        asks_for_client_id: false,
+    };
+    vec![
+        provider("acme", "Acme", KeySource::Stored),
+        provider("azure", "Azure OpenAI Responses", KeySource::None),
+        provider("cloud", "Cloudflare AI Gateway", KeySource::None),
+    ]
+}
+
+fn summary() -> SummaryDraft {
+    serde_json::from_value(json!({
+        "text": "## Goal\n\nFix the parser so that numbers with underscores are read.\n\n## Done\n\n- lexer",
+        "firstKeptEntryId": "a", "tokensBefore": 123_456, "nReplaced": 42, "model": "acme/sonata-4-large",
+        "usage": Usage::default(), "details": null,
+    }))
+    .unwrap()
+}
+
+fn context_report() -> ContextReport {
+    let part = |name: &str, tokens: u64, text: Option<&str>| ContextPart {
+        name: name.to_owned(),
+        tokens,
+        text: text.map(Into::into),
+        ..ContextPart::default()
+    };
+    let whole = |name: &str, items: Vec<ContextPart>| ContextPart {
+        name: name.to_owned(),
+        tokens: items.iter().map(|item| item.tokens).sum(),
+        items,
+        text: None,
+    };
+    ContextReport {
+        parts: vec![
+            whole(
+                "System prompt",
+                vec![part("preamble", 300, Some("You are an agent.")), part("cwd", 20, Some("/x"))],
+            ),
+            whole("Tools", vec![part("read", 410, Some("{}")), part("bash", 380, Some("{}"))]),
+            whole(
+                "Instruction files",
+                vec![part("/home/me/project/AGENTS.md", 1500, Some("Use tabs.\nRun tests."))],
+            ),
+            whole("Messages", vec![part("your messages", 1200, None), part("tool results", 43_000, None)]),
+        ],
+        tokens: 46_810,
+        counted: Some(47_100),
+        window: 200_000,
+        reserve: Some(16_384),
+        n_templates: 2,
+        n_pinned: 1,
+    }
+}
+
+/// Opens a dialog by its name.
+fn open(name: &str) -> Stage {
+    let mut stage = Stage::short();
+    match name {
+        "login" => {
+            let (purpose, wanted, providers) = (Purpose::Login, None, providers());
+            stage.done(EffectDone::Login(LoginDone::Listed { purpose, wanted, providers }));
+        }
+        "theme" => {
+            let names =
+                ["dark", "light", "system", "my-own-theme-with-a-long-name"].map(str::to_owned).to_vec();
+            stage.done(EffectDone::Themes { names, query: String::new() });
+        }
+        "trace" => {
+            let trace = read_trace(&fixture()).unwrap();
+            let read = ReadTrace { trace, filter: CallFilter::default(), zone: Zone::utc() };
+            stage.done(EffectDone::Trace(Box::new(read)));
+        }
+        "fork" => {
+            let prompt = |id: &str, text: &str| (EntryId::new(id), text.to_owned());
+            let prompts = vec![
+                prompt(
+                    "a",
+                    "Why does the parser reject 1_000? Please fix it, and show me the rows that change.",
+                ),
+                prompt("b", "现在运行测试"),
+            ];
+            stage.app.dialogs.show(ForkPoints::new(prompts));
+        }
+        "summary" => stage.app.dialogs.open_summary(SummaryReview::new(&Arc::new(summary()))),
+        "sessions" => {
+            stage.app.now_ms = 10_000_000_000;
+            stage.done(EffectDone::Sessions(SessionsDone::Opened));
+            let done =
+                SessionsDone::Listed { request: 0, is_first: true, sessions: sessions(), is_done: true };
+            stage.done(EffectDone::Sessions(done));
+        }
+        "tree" => {
+            let options = TreeOptions::of(&crate::config::Settings::default());
+            let view = Box::new(read_tree(tree(), options, None));
+            stage.done(EffectDone::Tree(TreeDone::Read(view)));
+        }
+        "hotkeys" => drop(stage.type_keys("/hotkeys<enter>")),
+        "session" => {
+            stage.type_keys("/session<enter>");
+            stage.report(ReportKind::Session, &session_facts::tests::example());
+        }
+        "context" => {
+            stage.type_keys("/context<enter>");
+            let done = context_facts::reported(&context_report(), Some(Path::new("/home/me")));
+            stage.done(EffectDone::Report(done));
+        }
+        "doctor" => {
+            stage.type_keys("/doctor<enter>");
+            stage.report(ReportKind::Doctor, &doctor::tests::example());
+        }
+        "outputs" => {
+            stage.type_keys("/output<enter>");
+            stage.done(EffectDone::Report(reports::outputs_of(&tree())));
+        }
+        other => panic!("{other} is no dialog"),
+    }
+    stage
+}
+
+#[test]
+fn dialogs_at_all_widths() {
+    for name in ["login", "theme", "trace", "fork", "summary", "sessions", "tree"] {
+        insta::assert_snapshot!(format!("overlay_{name}"), at_all_widths(18, || open(name)));
+    }
+}
+
+#[test]
+fn reports_at_all_widths() {
+    for name in ["hotkeys", "session", "context", "doctor", "outputs"] {
+        insta::assert_snapshot!(format!("overlay_{name}"), at_all_widths(24, || open(name)));
+    }
+}
+
+#[test]
+fn report_adds_no_row_to_the_transcript_and_leaves_the_footer() {
+    for name in ["hotkeys", "session", "context", "doctor", "outputs", "trace"] {
+        let mut before = Stage::short();
+        let screen = before.screen(80, 24);
+        let n_rows = before.app.transcript.len();
+        let mut stage = open(name);
+        let shown = stage.screen(80, 24);
+        assert_ne!(shown, screen, "{name}");
+        assert_eq!(shown[22..], screen[22..], "{name}: the footer");
+        assert_eq!(stage.app.transcript.len(), n_rows, "{name}");
+        stage.type_keys("<escape>");
+        assert_eq!(stage.screen(80, 24), screen, "{name}");
+    }
+}
+
+#[test]
+fn report_is_open_before_its_text_is_known_and_comes_not_after_it_was_closed() {
+    let mut stage = Stage::short();
+    let before = stage.screen(80, 24);
+    stage.type_keys("/doctor<enter>");
+    assert_eq!(stage.asked(), Some(ReportEffect::Doctor));
+    assert!(stage.screen(80, 24).iter().any(|row| row.trim() == "reading…"));
+    stage.type_keys("<escape>").report(ReportKind::Doctor, "### Late");
+    assert_eq!(stage.screen(80, 24), before);
+    stage.type_keys("/session<enter>").report(ReportKind::Doctor, "### Of another");
+    assert!(!stage.screen(80, 24).join("\n").contains("Of another"));
+}
+
+#[test]
+fn answer_that_streams_behind_a_report_does_not_change_it() {
+    let mut stage = open("hotkeys");
+    stage.type_keys("jjj");
+    let before = stage.screen(80, 24);
+    let pending = AssistantMessage::pending(Default::default(), "acme", "m-1", Millis(0));
+    stage.agent(AgentEvent::AssistantStart(Arc::new(pending)));
+    stage.agent(AgentEvent::MessageUpdate(StreamEvent::BlockStart { index: 0, kind: BlockKind::Text }));
+    for n in 0..40 {
+        let text = format!("streamed {n}\n\n");
+        stage.agent(AgentEvent::MessageUpdate(StreamEvent::Delta { index: 0, text }));
+        assert_eq!(stage.screen(80, 24), before);
+    }
+    stage.type_keys("q");
+    assert!(stage.screen(80, 24).join("\n").contains("streamed 39"));
+}
+
+#[test]
+fn question_waits_below_a_report_that_is_read() {
+    let mut stage = open("hotkeys");
+    stage.screen(80, 24);
+    stage.ask_question();
+    let screen = stage.screen(80, 24).join("\n");
+    assert!(
+        screen.contains("pi is waiting for an answer") && !screen.contains("Run this command?"),
+        "{screen}"
+    );
+    // Keys that scroll answer nothing.
+    stage.type_keys(" j<down>");
+    assert_eq!(stage.commands(), [""; 0]);
+    stage.type_keys("<escape>");
+    assert!(stage.screen(80, 24).join("\n").contains("Run this command?"));
+    stage.type_keys("<enter>");
+    assert_eq!(stage.commands().len(), 1);
+    // Over other dialogs it appears at once.
+    let mut stage = open("theme");
+    stage.ask_question();
+    assert!(stage.screen(80, 24).join("\n").contains("Run this command?"));
+}
+
+#[test]
+fn report_follows_every_size() {
+    let mut stage = open("context");
+    stage.type_keys("/tools<enter>");
+    for (width, height) in [(80, 24), (20, 10), (200, 60), (40, 6), (7, 3), (80, 24)] {
+        let screen = stage.screen(width, height);
+        assert_eq!(screen.len(), usize::from(height));
+        if height > 5 {
+            assert!(screen.join("\n").contains("Tools"), "{width}: {screen:#?}");
+        }
+    }
+}
+
+#[test]
+fn wheel_scrolls_a_report_and_not_what_is_behind_it() {
+    let mut stage = open("hotkeys");
+    let first = stage.screen(80, 24);
+    let wheel =
+        MouseEvent { kind: MouseEventKind::ScrollDown, column: 3, row: 3, modifiers: KeyModifiers::NONE };
+    stage.app.on_input(&InputEvent::Mouse(wheel), &mut stage.effects);
+    let second = stage.screen(80, 24);
+    assert_eq!(first[5..15], second[2..12], "three rows further");
+}
+
+#[test]
+fn parts_of_the_context_are_read_from_the_report() {
+    let mut stage = open("context");
+    stage.type_keys("<enter>agents<enter>");
+    let screen = stage.screen(60, 20).join("\n");
+    assert!(screen.contains("Instruction files: ~/project/AGENTS.md"), "{screen}");
+    assert!(screen.contains("Use tabs.\n Run tests."), "{screen}");
+    stage.type_keys("<escape>");
+    assert!(stage.screen(60, 20).join("\n").contains("> agents"), "back in the list");
+    stage.type_keys("<escape>");
+    assert!(stage.screen(60, 20).join("\n").contains("Share of 200k"), "back in the report");
+    stage.type_keys("<escape>");
+    assert!(!stage.app.dialogs.is_open());
+}
+
+#[test]
+fn complete_output_is_read_when_it_is_chosen() {
+    let mut stage = open("outputs");
+    stage.asked();
+    stage.type_keys("<enter>");
+    let Some(ReportEffect::Output(source)) = stage.asked() else { panic!("nothing is read") };
+    let lines: String = (1..=5_000).map(|n| format!("\u{1b}[31mrow {n}\u{1b}[0m of the output\n")).collect();
+    stage.done(EffectDone::Report(ReportDone::Chapter { source, lines }));
+    let screen = stage.screen(60, 20).join("\n");
+    assert!(screen.contains("line 15 of 5000") && screen.contains(" row 1 of the output"), "{screen}");
+    stage.type_keys("/row 4321<enter>");
+    assert!(stage.screen(60, 20).join("\n").contains(" row 4321 of the output"));
+    stage.type_keys("<escape>");
+    stage.type_keys("<escape>");
+    assert!(!stage.app.dialogs.is_open());
+}
