@@ -142,7 +142,8 @@ pub enum SessionEvent {
     BashOutput {
         /// The command.
         id: BashId,
-        /// The next piece, cleaned of escape sequences.
+        /// The next piece, cleaned of escape sequences. A carriage return stands before text that
+        /// replaces the current line.
         chunk: String,
     },
     /// It ended; if it could not be started, `execution` is empty and a notice follows.

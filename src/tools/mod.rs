@@ -15,6 +15,7 @@ mod listing;
 mod ls;
 mod output;
 mod path;
+mod plain_output;
 mod read;
 mod selection;
 mod spill;

@@ -15,7 +15,7 @@ pub fn without_escapes(text: &str) -> Cow<'_, str> {
     }
     let kept = pieces(text).filter_map(|piece| match piece {
         Piece::Char(c) if is_kept(c) => Some(c),
-        Piece::Char(_) | Piece::Sgr(_) => None,
+        Piece::Char(_) | Piece::Sgr(_) | Piece::Edit(_) => None,
     });
     Cow::Owned(kept.collect())
 }
@@ -33,9 +33,58 @@ pub enum Piece<'a> {
     Char(char),
     /// A complete `CSI … m`, including the escape character.
     Sgr(&'a str),
+    /// A sequence that acts on the line of the cursor.
+    Edit(LineEdit),
 }
 
-/// Splits text into characters and colour sequences; drops every other escape
+/// What a control character or an escape sequence does to the line that is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineEdit {
+    /// Moves the cursor to this column, from 0.
+    Column(usize),
+    Left(usize),
+    Right(usize),
+    /// Erases from the cursor on.
+    EraseRight,
+    /// Erases up to and including the column of the cursor.
+    EraseLeft,
+    EraseLine,
+}
+
+impl LineEdit {
+    /// The edit of a control character.
+    pub fn of_char(c: char) -> Option<Self> {
+        match c {
+            '\r' => Some(Self::Column(0)),
+            '\u{8}' => Some(Self::Left(1)),
+            _ => None,
+        }
+    }
+
+    /// The edit of a complete escape sequence: `CSI` with `K`, `G`, `C` or `D` and at most one
+    /// parameter.
+    pub fn of_sequence(sequence: &str) -> Option<Self> {
+        let body = sequence.strip_prefix("\u{1b}[").or_else(|| sequence.strip_prefix('\u{9b}'))?;
+        let parameter = body.get(..body.len().checked_sub(1)?)?;
+        if !parameter.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        // A number that is too large is as good as the largest.
+        let number = (!parameter.is_empty()).then(|| parameter.parse().unwrap_or(usize::MAX));
+        let count = number.unwrap_or(1).max(1);
+        match (body.bytes().last()?, number) {
+            (b'G', _) => Some(Self::Column(count - 1)),
+            (b'C', _) => Some(Self::Right(count)),
+            (b'D', _) => Some(Self::Left(count)),
+            (b'K', None | Some(0)) => Some(Self::EraseRight),
+            (b'K', Some(1)) => Some(Self::EraseLeft),
+            (b'K', Some(2)) => Some(Self::EraseLine),
+            _ => None,
+        }
+    }
+}
+
+/// Splits text into characters, colour sequences and edits of the line; drops every other escape
 /// sequence, also unfinished ones.
 pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut escapes = Escapes::default();
@@ -55,6 +104,9 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
                     let sequence = &text[start..at + c.len_utf8()];
                     if sequence.starts_with("\u{1b}[") && c == 'm' {
                         return Some(Piece::Sgr(sequence));
+                    }
+                    if let Some(edit) = LineEdit::of_sequence(sequence) {
+                        return Some(Piece::Edit(edit));
                     }
                 }
             }
@@ -159,6 +211,22 @@ mod tests {
         check("\u{1b}é\u{1b}(éa", &[Piece::Char('é'), Piece::Char('é'), a]);
         check("a\r\nb\r", &[a, Piece::Char('\n'), b, Piece::Char('\r')]);
         assert_eq!(sgr_parameters("\u{1b}[1;31m"), Some("1;31"));
+    }
+
+    #[test]
+    fn edits_of_the_line_are_told_from_other_sequences() {
+        let check = |sequence: &str, expected: Option<LineEdit>| {
+            assert_eq!(LineEdit::of_sequence(sequence), expected, "{sequence:?}");
+        };
+        check("\u{1b}[K", Some(LineEdit::EraseRight));
+        check("\u{9b}1K", Some(LineEdit::EraseLeft));
+        check("\u{1b}[2K", Some(LineEdit::EraseLine));
+        check("\u{1b}[G", Some(LineEdit::Column(0)));
+        check("\u{1b}[0C", Some(LineEdit::Right(1)));
+        check("\u{1b}[99999999999999999999D", Some(LineEdit::Left(usize::MAX)));
+        for other in ["\u{1b}[3K", "\u{1b}[?K", "\u{1b}[1;2K", "\u{1b}[2J", "\u{1b}K", "\u{1b}[", "K", ""] {
+            check(other, None);
+        }
     }
 
     #[test]

@@ -15,5 +15,6 @@ pub mod panics;
 pub mod parts;
 pub mod paths;
 pub mod process;
+pub mod terminal_line;
 mod watchdog;
 pub mod worker;

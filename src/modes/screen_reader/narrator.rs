@@ -219,8 +219,16 @@ impl Narrator {
     }
 
     fn on_output(&mut self, chunk: &str) -> Vec<String> {
-        self.output.push_str(chunk);
-        whole_lines(&mut self.output)
+        let mut versions = chunk.split('\r');
+        self.output.push_str(versions.next().unwrap_or_default());
+        let mut lines = whole_lines(&mut self.output);
+        for version in versions {
+            // A new version of the line, which was not read yet.
+            self.output.clear();
+            self.output.push_str(version);
+            lines.extend(whole_lines(&mut self.output));
+        }
+        lines
     }
 }
 

@@ -1,109 +1,61 @@
 //! Coloured output of processes as styled lines.
 //!
-//! Only colours and attributes are kept. Cursor movement is not: a carriage
-//! return replaces the line, a backspace removes one character, and all
-//! other sequences are dropped.
+//! Of what a terminal does, colours and edits of the current line are applied: carriage return,
+//! backspace, erasing and moving within the line. All other sequences are dropped.
 
 use ansi_to_tui::IntoText as _;
-use ratatui::style::{Color, Modifier};
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use crate::util::escapes::{Piece, is_dropped, pieces, sgr_parameters};
+use crate::util::escapes::{LineEdit, Piece, is_dropped, pieces, sgr_parameters};
+use crate::util::terminal_line::TerminalLine;
 
 use super::sanitize::TAB_WIDTH;
 
 /// The lines of `text` as a terminal would show them in colour. A final line break
 /// creates no empty last line.
 pub fn terminal_output(text: &str) -> Vec<Line<'static>> {
-    let mut filtered = String::with_capacity(text.len());
-    let mut line = LineBuffer::default();
+    let mut lines = Vec::new();
+    let mut line = TerminalLine::default();
+    let mut style = Style::new();
     let mut pending = false;
     for piece in pieces(text) {
         pending = true;
         match piece {
             Piece::Char('\n') => {
-                line.finish(&mut filtered);
-                filtered.push('\n');
+                lines.push(styled(line.take_runs()));
                 pending = false;
             }
-            Piece::Char('\r') => line.carriage_return(),
-            Piece::Char('\u{8}') => line.backspace(),
-            Piece::Char('\t') => line.text.extend(std::iter::repeat_n(' ', TAB_WIDTH)),
-            Piece::Char(c) if is_dropped(c) => {}
-            Piece::Char(c) => line.put(c),
-            Piece::Sgr(sequence) if is_plain_sgr(sequence) => line.style(sequence),
+            Piece::Char('\t') => line.put('\t', &style),
+            Piece::Char(c) if is_dropped(c) => {
+                LineEdit::of_char(c).into_iter().for_each(|edit| line.edit(edit));
+            }
+            Piece::Char(c) => line.put(c, &style),
+            Piece::Edit(edit) => line.edit(edit),
+            Piece::Sgr(sequence) if is_plain_sgr(sequence) => style = with_sgr(style, sequence),
             Piece::Sgr(_) => {}
         }
     }
     if pending {
-        line.finish(&mut filtered);
-        filtered.push('\n');
-    }
-    if filtered.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = match filtered.as_bytes().into_text() {
-        Ok(styled) => styled.lines,
-        Err(_) => super::sanitize(text).lines().map(|line| Line::from(line.to_owned())).collect(),
-    };
-    for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
-        inherit_defaults(span);
+        lines.push(styled(line.take_runs()));
     }
     lines
 }
 
-/// The line being assembled. Styles outlive the text they were set for,
-/// because they apply until the next one.
-#[derive(Default)]
-struct LineBuffer {
-    styles_before: String,
-    text: String,
-    /// Where the last style in `text` ends.
-    style_end: usize,
-    /// Set by a carriage return: the next character starts the line over.
-    restart: bool,
+fn styled(runs: Vec<(String, Style)>) -> Line<'static> {
+    let tab = " ".repeat(TAB_WIDTH);
+    let span = |(text, style): (String, Style)| {
+        let text = if text.contains('\t') { text.replace('\t', &tab) } else { text };
+        Span::styled(text, inherit_defaults(style))
+    };
+    Line::from_iter(runs.into_iter().map(span))
 }
 
-impl LineBuffer {
-    fn put(&mut self, c: char) {
-        self.restart_if_due();
-        self.text.push(c);
-    }
-
-    fn style(&mut self, sequence: &str) {
-        self.restart_if_due();
-        self.text.push_str(sequence);
-        self.style_end = self.text.len();
-    }
-
-    fn carriage_return(&mut self) {
-        self.restart = !self.text.is_empty();
-    }
-
-    fn restart_if_due(&mut self) {
-        if std::mem::take(&mut self.restart) {
-            let overwritten = std::mem::take(&mut self.text);
-            self.style_end = 0;
-            for piece in pieces(&overwritten) {
-                if let Piece::Sgr(sequence) = piece {
-                    self.styles_before.push_str(sequence);
-                }
-            }
-        }
-    }
-
-    /// Overstriking (`a BS a`) is how old tools print bold.
-    fn backspace(&mut self) {
-        if self.text.len() > self.style_end {
-            self.text.pop();
-        }
-    }
-
-    fn finish(&mut self, out: &mut String) {
-        out.push_str(&self.styles_before);
-        out.push_str(&self.text);
-        *self = Self::default();
-    }
+/// The style behind a sequence. The parser returns styles of text, so it gets some.
+fn with_sgr(style: Style, sequence: &str) -> Style {
+    let parsed = format!("{sequence}x").into_text();
+    let span = parsed.ok().and_then(|text| text.lines.into_iter().next()?.spans.into_iter().next());
+    span.map_or(style, |span| style.patch(span.style))
 }
 
 /// Whether every parameter is a number that the colour parser supports.
@@ -117,18 +69,17 @@ fn is_plain_sgr(sequence: &str) -> bool {
 
 /// Makes "default colour" the colour below the line, so that a
 /// box's background has no holes.
-fn inherit_defaults(span: &mut Span<'static>) {
-    let style = &mut span.style;
+fn inherit_defaults(mut style: Style) -> Style {
     style.fg = style.fg.filter(|&color| color != Color::Reset);
     style.bg = style.bg.filter(|&color| color != Color::Reset);
     style.underline_color = None;
     style.sub_modifier = Modifier::empty();
+    style
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use ratatui::style::Style;
 
     use super::*;
 
@@ -155,10 +106,17 @@ mod tests {
     }
 
     #[test]
-    fn a_carriage_return_replaces_the_line() {
+    fn lines_are_written_over_in_the_colours_of_what_is_written_last() {
         let plain = Style::new();
         check("10%\r50%\r100%\r\ndone\r", &[&[("100%", plain)], &[("done", plain)]]);
         check("b\u{8}bold", &[&[("bold", plain)]]);
+        check("\u{1b}[31mabc\r\u{1b}[32mx\u{1b}[mde\n", &[&[("x", plain.green()), ("de", plain)]]);
+        check(
+            "\u{1b}[31mabc\rx\u{1b}[32my",
+            &[&[("x", plain.red()), ("y", plain.green()), ("c", plain.red())]],
+        );
+        check("\u{1b}[31mlong\r\u{1b}[Kok\n", &[&[("ok", plain.red())]]);
+        check("a\tb\r\tc", &[&[("a   c", plain)]]);
     }
 
     #[test]
@@ -170,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_output_is_survived(text in "[\u{1b}\\[m;0-9a-c\r\n\u{8}\t世]{0,80}") {
+        fn any_output_is_survived(text in "[\u{1b}\u{9b}\\[mKGCD;0-9a-c\r\n\u{8}\t世\u{301}]{0,80}") {
             for line in terminal_output(&text) {
                 prop_assert!(line.spans.iter().all(|span| !span.content.chars().any(char::is_control)));
             }

@@ -232,7 +232,7 @@ fn tab_offsets(source: &str) -> Vec<usize> {
             Piece::Char('\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}') => at += 1,
             Piece::Char(c) if is_dropped(c) => {}
             Piece::Char(c) => at += c.len_utf8(),
-            Piece::Sgr(_) => {}
+            Piece::Sgr(_) | Piece::Edit(_) => {}
         }
     }
     offsets

@@ -25,7 +25,7 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
             Piece::Char('\r' | '\u{2028}' | '\u{2029}' | '\u{85}') => clean.push('\n'),
             Piece::Char(c) if is_dropped(c) => {}
             Piece::Char(c) => clean.push(c),
-            Piece::Sgr(_) => {}
+            Piece::Sgr(_) | Piece::Edit(_) => {}
         }
     }
     Cow::Owned(clean)

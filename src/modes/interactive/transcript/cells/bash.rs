@@ -51,7 +51,7 @@ impl BashCell {
 
     pub(in super::super) fn push(&mut self, chunk: &str) {
         let State::Running { output, n_dropped } = &mut self.state else { return };
-        output.push_str(chunk);
+        add_live(output, chunk);
         if output.len() > 2 * LIVE_BYTES {
             let cut = output.ceil_char_boundary(output.len() - LIVE_BYTES);
             let cut = output.get(cut..).and_then(|rest| rest.find('\n')).map_or(cut, |at| cut + at + 1);
@@ -108,6 +108,17 @@ impl BashCell {
         rows.extend(content.into_iter().map(|row| indented(row, cx.width)));
         rows.push(rule());
         rows
+    }
+}
+
+/// Adds a piece of live output, in which a carriage return stands before a new version of the
+/// current line.
+fn add_live(output: &mut String, chunk: &str) {
+    let mut versions = chunk.split('\r');
+    output.push_str(versions.next().unwrap_or_default());
+    for version in versions {
+        output.truncate(output.rfind('\n').map_or(0, |at| at + 1));
+        output.push_str(version);
     }
 }
 

@@ -590,6 +590,31 @@ fn calls_of_a_failed_answer_say_why() {
 }
 
 #[test]
+fn progress_of_a_command_is_written_over_while_it_runs_as_afterwards() {
+    let id = BashId::default;
+    let mut stage = Stage::new();
+    stage.event(SessionEvent::BashStarted { id: id(), command: "make".into(), exclude_from_context: false });
+    for chunk in ["start\n 10%", "\r 50%\r 99%", "\r100%"] {
+        stage.event(SessionEvent::BashOutput { id: id(), chunk: chunk.into() });
+    }
+    let running = stage.text(40);
+    let output = "start\n100%".to_owned();
+    let execution =
+        BashExecution { command: "make".into(), output, exit_code: Some(0), ..Default::default() };
+    stage.event(SessionEvent::BashEnded { id: id(), execution: Arc::new(execution) });
+    assert_eq!(stage.text(40), running);
+    insta::assert_snapshot!(running, @"
+    |
+    |────────────────────────────────────────
+    | $ make
+    |
+    | start
+    | 100%
+    |────────────────────────────────────────
+    ");
+}
+
+#[test]
 fn commands_of_the_user() {
     let mut stage = Stage::new();
     let started = |command: &str, exclude_from_context| SessionEvent::BashStarted {
