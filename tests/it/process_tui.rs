@@ -134,7 +134,7 @@ async fn queued_messages_are_reordered_and_edited() {
     let order = |wanted: &'static [&str]| {
         pty.wait("the order", move |rows| {
             let shown = rows.iter().filter_map(|row| row.split_once("  steering"));
-            shown.map(|(text, _)| text.trim_start_matches(['→', ' '])).eq(wanted.iter().copied())
+            shown.map(|(text, _)| text.trim_matches(['→', ' '])).eq(wanted.iter().copied())
         });
     };
     order(&["alpha", "beta", "gamma"]);
@@ -523,7 +523,7 @@ async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
     pty.keys("g");
     pty.wait_text("line 000");
     pty.keys("/line 030\r");
-    pty.wait_text("n/N: next/previous match");
+    pty.wait_text("n/shift+n: next/previous match");
     pty.wait_text("line 030");
     pty.keys("q");
     // The footer is written last.
@@ -534,7 +534,7 @@ async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
     pty.wait("the pager", |rows| rows[0].contains("entry"));
     pty.resize(Size { width: 80, height: 18 });
     pty.wait("the new height", |rows| {
-        rows.len() == 18 && rows[0].contains("entry") && rows[17].contains("q: close")
+        rows.len() == 18 && rows[0].contains("entry") && rows[17].contains("g/shift+g: start/end")
     });
     pty.keys("q");
     pty.wait("the main screen", |rows| rows.last().is_some_and(|row| row.trim_end().ends_with("m-1")));
