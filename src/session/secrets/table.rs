@@ -4,7 +4,8 @@
 pub(super) struct SecretKind {
     /// For messages, without an article.
     pub(super) name: &'static str,
-    /// If it has a group, that is the secret and the rest is what it is known by.
+    /// If it has a group, that is the secret and the rest is what it is known by. Classes are
+    /// those of ASCII, except in patterns with `[^…]` or other characters, which are of text.
     pub(super) pattern: &'static str,
     /// Some kinds are known by their surroundings; their values must look random, so that
     /// prose and placeholders are not reported.
@@ -25,7 +26,7 @@ pub(super) const KINDS: &[SecretKind] = &[
     // truncated has no last line.
     row(
         "private key",
-        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\r|\\n|[\r\n\t >|+:→\d])*(?:[A-Za-z][A-Za-z-]*: [^\r\n\\]{0,200}|[A-Za-z0-9+/=]+))*?(?:\\r|\\n|[\r\n\t >|+:→\d])*[A-Za-z0-9+/=]{40,}(?:(?:\\r|\\n|[\r\n])(?:\\r|\\n|[\r\n\t >|+:→\d])*[A-Za-z0-9+/=]+)*(?:(?:\\r|\\n|[\r\n\t >|+:→\d])*-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)?",
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\r|\\n|[\r\n\t >|+:→0-9])*(?:[A-Za-z][A-Za-z-]*: [^\r\n\\]*|[A-Za-z0-9+/=]+))*?(?:\\r|\\n|[\r\n\t >|+:→0-9])*[A-Za-z0-9+/=]{40,}(?:(?:\\r|\\n|[\r\n])(?:\\r|\\n|[\r\n\t >|+:→0-9])*[A-Za-z0-9+/=]+)*(?:(?:\\r|\\n|[\r\n\t >|+:→0-9])*-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)?",
     ),
     row("age secret key", r"\bAGE-SECRET-KEY-1[0-9A-Z]{40,}"),
     row("Anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
@@ -55,7 +56,7 @@ pub(super) const KINDS: &[SecretKind] = &[
     row("Replicate token", r"\br8_[A-Za-z0-9]{37,}"),
     row("Vercel key", r"\bvck_[A-Za-z0-9]{40,}"),
     row("Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    row("Slack token", r"\bxapp-\d-[A-Za-z0-9-]{20,}"),
+    row("Slack token", r"\bxapp-[0-9]-[A-Za-z0-9-]{20,}"),
     row(
         "Slack webhook",
         r"https://hooks\.slack\.com/services/T[A-Za-z0-9_]+/B[A-Za-z0-9_]+/[A-Za-z0-9_]{16,}",
@@ -66,7 +67,7 @@ pub(super) const KINDS: &[SecretKind] = &[
     row("PyPI token", r"\bpypi-AgE[A-Za-z0-9_-]{50,}"),
     row("crates.io token", r"\bcio[A-Za-z0-9]{32}\b"),
     row("DigitalOcean token", r"\bdo[opr]_v1_[a-f0-9]{64}"),
-    row("Telegram token", r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}"),
+    row("Telegram token", r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
     row("signed token (JWT)", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
     random(
         "authorization header",
@@ -79,7 +80,7 @@ pub(super) const KINDS: &[SecretKind] = &[
     ),
     row(
         "password in a URL",
-        r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\x22'<>]{1,100}:([^\s/:@\x22'<>${}]{3,200})@[A-Za-z0-9\[]",
+        r"(?-u:\b)[a-z][a-z0-9+.-]{1,20}://[^\s/:@\x22'<>]+:([^\s/:@\x22'<>${}]{3,})@[A-Za-z0-9\[]",
     ),
     random(
         "value of a secret variable",

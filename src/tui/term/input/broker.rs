@@ -23,6 +23,8 @@ use super::{InputEvent, normalize};
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum wait for answers before another program reads.
 const ANSWER_LIMIT: Duration = Duration::from_millis(200);
+/// A terminal that has not answered after this time never will, also behind a slow connection.
+const ANSWER_AGE: Duration = Duration::from_secs(2);
 /// Reads the terminal's input. At most one may exist.
 #[derive(Debug, Default)]
 pub struct InputBroker {
@@ -39,6 +41,8 @@ pub struct InputBroker {
     /// What the next query for the cursor asks too.
     questions: Option<Questions>,
     answers: TerminalAnswers,
+    /// When the last questions were asked.
+    asked_at: Option<Instant>,
     /// The cursor position, if the terminal has reported it since the query.
     cursor: Option<Position>,
 }
@@ -100,7 +104,7 @@ impl InputBroker {
     }
 
     fn finish_answers(&mut self) {
-        let deadline = Instant::now() + ANSWER_LIMIT;
+        let deadline = answers_until(self.asked_at, Instant::now());
         while self.parser.n_asked > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             let Some(Ok(Some(bytes))) = self.reader.as_ref().map(|reader| reader.bytes_within(left)) else {
@@ -124,6 +128,7 @@ impl InputBroker {
             None => (String::new(), String::new()),
             Some(questions) => {
                 self.parser.n_asked += 2;
+                self.asked_at = Some(Instant::now());
                 (questions.first() + answers::LAST, questions.second() + answers::LAST)
             }
         };
@@ -209,6 +214,7 @@ impl InputBroker {
                 // A terminal that is gone is noticed when it is read.
                 if write_out(&text).is_ok() {
                     self.parser.n_asked = self.parser.n_asked.saturating_add(1);
+                    self.asked_at = Some(Instant::now());
                 }
             }
             Report::Last | Report::Answer | Report::Unknown => {}
@@ -234,6 +240,11 @@ pub fn recorded_input<'a>(
         Sent::Cursor(_) | Sent::Report(_) => None,
     };
     sent.into_iter().filter_map(event).collect()
+}
+
+/// How long answers are waited for that were asked at `asked_at`.
+fn answers_until(asked_at: Option<Instant>, now: Instant) -> Instant {
+    asked_at.map_or(now, |asked_at| (asked_at + ANSWER_AGE).min(now + ANSWER_LIMIT))
 }
 
 async fn until(at: Option<Instant>) {
@@ -265,9 +276,20 @@ mod tests {
     }
 
     #[test]
+    fn terminal_that_never_answers_is_not_waited_for_at_the_end() {
+        let now = Instant::now();
+        let left = |age: Duration| answers_until(Some(now), now + age).saturating_duration_since(now + age);
+        assert_eq!(left(Duration::ZERO), ANSWER_LIMIT);
+        assert_eq!(left(ANSWER_AGE - ANSWER_LIMIT / 2), ANSWER_LIMIT / 2);
+        assert_eq!(left(ANSWER_AGE * 2), Duration::ZERO);
+        assert_eq!(answers_until(None, now), now);
+    }
+
+    #[test]
     fn answers_that_are_due_do_not_reach_the_next_program() {
         let (mut broker, mut keys) = broker();
         broker.parser.n_asked = 1;
+        broker.asked_at = Some(Instant::now());
         let late = std::thread::spawn(move || {
             for piece in [&b"a\x1b]11;rgb:1111/2222/3333"[..], b"\x07\x1b[?62", b";22c"] {
                 keys.write_all(piece).unwrap();
