@@ -23,9 +23,12 @@ fn render_with(text: &str, width: u16, options: &MarkdownOptions) -> Vec<Row> {
 
 #[track_caller]
 fn check(text: &str, width: u16, expected: &str) {
+    assert_eq!(rendered(text, width), expected, "{text:?} at {width}");
+}
+
+fn rendered(text: &str, width: u16) -> String {
     let rows = render_with(text, width, &MarkdownOptions::default());
-    let rows: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
-    assert_eq!(rows.join("\n"), expected, "{text:?} at {width}");
+    rows.iter().map(|row| row.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -58,6 +61,12 @@ fn code_keeps_its_lines_between_fences() {
     check("    indented\n\tcode", 20, "```\n  indented\n  code\n```");
     check("```\nopen", 20, "```\n  open\n```");
     check("- a\n  ```\n  x\n  ```", 20, "- a\n  ```\n    x\n  ```");
+}
+
+#[test]
+fn mermaid_diagrams_stay_source() {
+    let diagram = "```mermaid\nflowchart LR\n  A[Start] -->|yes| B{{\"Q?\"}}\n  B -.-> C\n```";
+    check(diagram, 40, "```mermaid\n  flowchart LR\n    A[Start] -->|yes| B{{\"Q?\"}}\n    B -.-> C\n```");
 }
 
 #[test]
@@ -105,7 +114,90 @@ fn tables_fit_the_width() {
          │      │ long        │\n\
          └──────┴─────────────┘",
     );
-    check("| a | b |\n|---|---|\n| c | d |", 9, "a | b\nc | d");
+    check("| a | b |\n|---|---|\n| c | d |", 9, "a: c\nb: d");
+    check("| a | b |\n|---|---|", 9, "a | b");
+}
+
+/// A table as models write them, with words that many columns cannot hold.
+const OPTIONS: &str = "| Option | Default | Description |\n|---|---|---|\n\
+    | `timeout` | 30s | How long a request may take before it is cancelled and repeated |\n\
+    | `max_retries` | 3 | Number of repetitions; see https://example.com/docs/configuration/retries |";
+
+#[test]
+fn columns_of_tables_shrink_to_their_longest_words() {
+    insta::assert_snapshot!(rendered(OPTIONS, 80), @"
+    ┌─────────────┬─────────┬──────────────────────────────────────────────────────┐
+    │ Option      │ Default │ Description                                          │
+    ├─────────────┼─────────┼──────────────────────────────────────────────────────┤
+    │ timeout     │ 30s     │ How long a request may take before it is cancelled   │
+    │             │         │ and repeated                                         │
+    │ max_retries │ 3       │ Number of repetitions; see                           │
+    │             │         │ https://example.com/docs/configuration/retries       │
+    └─────────────┴─────────┴──────────────────────────────────────────────────────┘
+    ");
+    insta::assert_snapshot!(rendered(OPTIONS, 60), @"
+    ┌─────────────┬─────────┬──────────────────────────────────┐
+    │ Option      │ Default │ Description                      │
+    ├─────────────┼─────────┼──────────────────────────────────┤
+    │ timeout     │ 30s     │ How long a request may take      │
+    │             │         │ before it is cancelled and       │
+    │             │         │ repeated                         │
+    │ max_retries │ 3       │ Number of repetitions; see       │
+    │             │         │ https://example.com/docs/configu │
+    │             │         │ ration/retries                   │
+    └─────────────┴─────────┴──────────────────────────────────┘
+    ");
+}
+
+#[test]
+fn tables_whose_words_do_not_fit_are_stacked() {
+    insta::assert_snapshot!(rendered(OPTIONS, 40), @"
+    Option: timeout
+    Default: 30s
+    Description: How long a request may take
+      before it is cancelled and repeated
+
+    Option: max_retries
+    Default: 3
+    Description: Number of repetitions; see
+      https://example.com/docs/configuration
+      /retries
+    ");
+    insta::assert_snapshot!(rendered(OPTIONS, 20), @"
+    Option: timeout
+    Default: 30s
+    Description: How
+      long a request may
+      take before it is
+      cancelled and
+      repeated
+
+    Option: max_retries
+    Default: 3
+    Description: Number
+      of repetitions;
+      see
+      https://example.co
+      m/docs/configurati
+      on/retries
+    ");
+    let odd = "| Frage? | |\n|---|---|\n| ja | mehrere lange Wörter |\n| | x |";
+    insta::assert_snapshot!(rendered(odd, 14), @"
+    Frage? ja
+    mehrere lange
+      Wörter
+
+    Frage?
+    x
+    ");
+}
+
+#[test]
+fn a_tower_of_short_rows_is_stacked_and_a_single_column_is_not() {
+    let prose = "a few words ".repeat(12);
+    let rows = rendered(&format!("| no | text |\n|---|---|\n| 1 | {prose} |"), 22);
+    assert!(rows.starts_with("no: 1\ntext: a few words a\n  few words a few"), "{rows}");
+    assert!(rendered(&format!("| text |\n|---|\n| {prose} |"), 22).starts_with('┌'));
 }
 
 #[test]
@@ -142,6 +234,7 @@ fn documents() -> impl Strategy<Value = String> {
         "\n  ```\n",
         "    indented\n",
         "\n| a | b |\n|---|---|\n| c | d |\n",
+        "\n| name | what it means |\n|---|--:|\n| configuration | several words<br>and `code` |\n",
         "|",
         "[a](https://x.y) ",
         "[r] ",
@@ -213,6 +306,22 @@ proptest! {
         prop_assert_eq!(stream.stable_rows(), streamed.len());
         prop_assert_eq!(&streamed[..settled.len()], &settled[..]);
         prop_assert_eq!(streamed, render(&text, width, &THEME, &LOADED, &options));
+    }
+
+    #[test]
+    fn words_of_tables_stay_whole_where_a_row_has_room_for_them(
+        cells in prop::collection::vec(prop::collection::vec("[a-z]{0,12}( [a-z]{1,12}){0,6}", 3), 1..4),
+        width in 15_u16..90,
+    ) {
+        let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
+        let lines: String = cells.iter().map(line).collect();
+        let text = rendered(&format!("| first | second | third |\n|---|---|---|\n{lines}"), width);
+        let mut shown: Vec<&str> = text.split_whitespace().collect();
+        shown.sort_unstable();
+        let wanted = cells.iter().flatten().flat_map(|cell| cell.split_whitespace());
+        for word in wanted {
+            prop_assert!(shown.binary_search(&word).is_ok(), "{word} at {width}:\n{text}");
+        }
     }
 
     #[test]

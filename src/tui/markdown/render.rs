@@ -230,14 +230,21 @@ fn prefix_room(prefix: &str, total: u16) -> (&str, u16) {
 
 /// Wraps runs whose text may contain line breaks.
 pub(super) fn wrap_runs(runs: &[Run], width: u16) -> Vec<Row> {
-    let wrap = Wrap::new(width);
+    wrap_lines(runs, &Wrap::new(width))
+}
+
+/// The same with indents; a line break goes on with that of the rest.
+pub(super) fn wrap_lines(runs: &[Run], first: &Wrap) -> Vec<Row> {
+    let rest = Wrap { width: first.width, first: first.rest.clone(), rest: first.rest.clone() };
     let mut rows = Vec::new();
     let mut line: Vec<Run> = Vec::new();
+    let mut wrap = first;
     for run in runs {
         for (part_idx, part) in run.text.split('\n').enumerate() {
             if part_idx > 0 {
                 rows.extend(wrap.runs(&line));
                 line.clear();
+                wrap = &rest;
             }
             let part = if line.is_empty() { part.trim_start() } else { part };
             if !part.is_empty() {

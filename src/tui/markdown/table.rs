@@ -1,18 +1,29 @@
-//! Tables with box lines that fit the width.
+//! Tables: box lines around columns, or one line per cell where columns would be too narrow.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::{Modifier, Style};
 
-use super::super::text::{Row, Run, width};
+use super::super::text::{Row, Run, Wrap, chunks, url_ranges, width};
 use super::super::theme::Token;
 use super::blocks::Table;
-use super::render::Cx;
+use super::render::{Cx, wrap_lines};
 
 /// Minimum width of a column in a table with lines.
 const MIN_COLUMN: usize = 3;
 
-/// A table whose columns shrink until it fits; cells wrap. If even the narrowest
-/// columns do not fit, each row becomes lines of `cell | cell`.
+/// Longer words, such as paths and hashes, may be broken in a table with lines.
+const LONG_WORD: usize = 20;
+
+/// A cell of more rows in a narrower column is unreadable.
+const MAX_NARROW_ROWS: usize = 8;
+const NARROW_COLUMN: usize = 16;
+
+/// Indent of the rows that continue a cell without lines around it.
+const INDENT: &str = "  ";
+
+/// A table whose columns shrink until it fits; cells wrap at words. If words would have to be
+/// broken for that, or cells would become towers, the table is stacked: each cell is a line that
+/// begins with the name of its column.
 pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec<Row> {
     let n_columns = table.alignments.len();
     let cells: Vec<Vec<Vec<Run>>> = table
@@ -25,36 +36,60 @@ pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec
             (0..n_columns).map(|column| cx.runs(inlines(column), style)).collect()
         })
         .collect();
-    let Some(widths) = column_widths(&cells, n_columns, usize::from(total)) else {
-        return without_box(&cells, total, base);
+    let widths = column_widths(&cells, n_columns, usize::from(total));
+    let wrapped = widths.as_ref().map(|widths| cells.iter().map(|row| wrap_cells(row, widths)).collect());
+    let (Some(widths), Some(wrapped)) = (widths, wrapped.filter(|rows| !has_towers(rows))) else {
+        return stacked(&cells, &table.alignments, total, base);
     };
 
     let border = base.patch(cx.theme.style(Token::MdCodeBlockBorder));
     let mut rows = vec![rule("┌", "┬", "┐", &widths, border).as_frame()];
-    for (row_idx, row) in cells.iter().enumerate() {
+    for (row_idx, (row, wrapped)) in cells.iter().zip(&wrapped).enumerate() {
         // Only the head is ruled off: lines between all rows are harder to read.
         if row_idx == 1 {
             rows.push(rule("├", "┼", "┤", &widths, border).copied_as(source_rule(&table.alignments)));
         }
-        rows.extend(table_row(row, &widths, &table.alignments, border));
+        rows.extend(table_row(row, wrapped, &widths, &table.alignments, border));
     }
     rows.push(rule("└", "┴", "┘", &widths, border).as_frame());
     rows
 }
 
-/// Natural widths, the widest columns reduced evenly until borders and cells fit.
+/// The cells of one row, wrapped.
+type WrappedCells = Vec<Vec<Row>>;
+
+fn wrap_cells(row: &[Vec<Run>], widths: &[usize]) -> WrappedCells {
+    let wrap = |width: usize| Wrap::new(u16::try_from(width).unwrap_or(u16::MAX));
+    row.iter().zip(widths).map(|(runs, &width)| wrap_lines(runs, &wrap(width))).collect()
+}
+
+fn has_towers(rows: &Vec<WrappedCells>) -> bool {
+    let is_tower =
+        |cell: &Vec<Row>| cell.len() > MAX_NARROW_ROWS && cell.iter().all(|row| row.width() < NARROW_COLUMN);
+    rows.iter().any(|cells| cells.len() > 1 && cells.iter().any(is_tower))
+}
+
+/// Natural widths, the widest columns reduced evenly until borders and cells fit, but not below
+/// their longest words. `None` if they do not fit.
 fn column_widths(cells: &[Vec<Vec<Run>>], n_columns: usize, total: usize) -> Option<Vec<usize>> {
     let room = total.checked_sub(3 * n_columns + 1)?;
-    if n_columns == 0 || room < n_columns * MIN_COLUMN {
+    if n_columns == 0 {
         return None;
     }
-    let natural: Vec<usize> = (0..n_columns)
-        .map(|column| cells.iter().map(|row| cell_width(&row[column])).max().unwrap_or(0).max(MIN_COLUMN))
-        .collect();
+    let most = |measure: fn(&[Run]) -> usize| -> Vec<usize> {
+        let most = |column: usize| cells.iter().map(|row| measure(&row[column])).max().unwrap_or(0);
+        (0..n_columns).map(|column| most(column).max(MIN_COLUMN)).collect()
+    };
+    let natural = most(cell_width);
+    let words = most(word_width);
+    let is_alone = n_columns == 1;
+    let limit = |limit: usize| words.iter().map(|&word| word.min(limit)).collect::<Vec<_>>();
+    let limits = [usize::MAX, LONG_WORD, if is_alone { MIN_COLUMN } else { LONG_WORD }].map(limit);
+    let least = limits.into_iter().find(|least| least.iter().sum::<usize>() <= room)?;
     // The largest maximum width with which all columns fit.
-    let fits = |cap: usize| natural.iter().map(|&width| width.min(cap)).sum::<usize>() <= room;
-    let cap = (MIN_COLUMN..=room).rev().find(|&cap| fits(cap))?;
-    let mut widths: Vec<usize> = natural.iter().map(|&width| width.min(cap)).collect();
+    let capped = |cap: usize| natural.iter().zip(&least).map(move |(&most, &least)| most.min(cap.max(least)));
+    let cap = (MIN_COLUMN..=room).rev().find(|&cap| capped(cap).sum::<usize>() <= room)?;
+    let mut widths: Vec<usize> = capped(cap).collect();
     let mut spare = room - widths.iter().sum::<usize>();
     for (width, &wanted) in widths.iter_mut().zip(&natural) {
         if spare > 0 && *width < wanted {
@@ -65,17 +100,31 @@ fn column_widths(cells: &[Vec<Vec<Run>>], n_columns: usize, total: usize) -> Opt
     Some(widths)
 }
 
-fn cell_width(runs: &[Run]) -> usize {
-    let text: String = runs.iter().map(|run| run.text.as_str()).collect();
-    text.split('\n').map(width).max().unwrap_or(0)
+fn text_of(runs: &[Run]) -> String {
+    runs.iter().map(|run| run.text.as_str()).collect()
 }
 
-fn table_row(row: &[Vec<Run>], widths: &[usize], alignments: &[Alignment], border: Style) -> Vec<Row> {
-    let wrapped: Vec<Vec<Row>> = row
-        .iter()
-        .zip(widths)
-        .map(|(runs, &width)| super::render::wrap_runs(runs, u16::try_from(width).unwrap_or(u16::MAX)))
-        .collect();
+fn cell_width(runs: &[Run]) -> usize {
+    text_of(runs).split('\n').map(width).max().unwrap_or(0)
+}
+
+/// Cells of the longest piece that a wrap keeps whole.
+fn word_width(runs: &[Run]) -> usize {
+    let text = text_of(runs);
+    let words = text.split('\n').flat_map(|line| {
+        let chunks = chunks(line, &url_ranges(line));
+        chunks.into_iter().map(move |chunk| width(&line[chunk.start..chunk.word_end]))
+    });
+    words.max().unwrap_or(0)
+}
+
+fn table_row(
+    row: &[Vec<Run>],
+    wrapped: &WrappedCells,
+    widths: &[usize],
+    alignments: &[Alignment],
+    border: Style,
+) -> Vec<Row> {
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(1);
     (0..height)
         .map(|line_idx| {
@@ -100,9 +149,8 @@ fn table_row(row: &[Vec<Run>], widths: &[usize], alignments: &[Alignment], borde
 
 /// The row as Markdown.
 fn source_line(row: &[Vec<Run>]) -> String {
-    let text = |cell: &Vec<Run>| cell.iter().map(|run| run.text.as_str()).collect::<String>();
     let cells: Vec<String> =
-        row.iter().map(|cell| text(cell).replace('|', "\\|").replace('\n', "<br>")).collect();
+        row.iter().map(|cell| text_of(cell).replace('|', "\\|").replace('\n', "<br>")).collect();
     format!("| {} |", cells.join(" | "))
 }
 
@@ -122,17 +170,45 @@ fn rule(left: &str, middle: &str, right: &str, widths: &[usize], style: Style) -
     Row::styled(format!("{left}{}{right}", dashes.join(middle)), style)
 }
 
-fn without_box(cells: &[Vec<Vec<Run>>], total: u16, base: Style) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for row in cells {
-        let mut runs = Vec::new();
-        for (column, cell) in row.iter().enumerate() {
-            if column > 0 {
-                runs.push(Run::new(" | ", base));
-            }
-            runs.extend(cell.iter().cloned());
+/// Each row as lines of `column: cell`, with a blank row between them.
+fn stacked(cells: &[Vec<Vec<Run>>], alignments: &[Alignment], total: u16, base: Style) -> Vec<Row> {
+    let Some((head, body)) = cells.split_first() else { return Vec::new() };
+    let source_head = format!("{}\n{}", source_line(head), source_rule(alignments));
+    if body.is_empty() {
+        let names = head.iter().map(|runs| text_of(runs)).collect::<Vec<_>>().join(" | ");
+        let rows = Wrap::new(total).text(&names, base.add_modifier(Modifier::BOLD));
+        return copied_together(rows, &source_head);
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for (row_idx, row) in body.iter().enumerate() {
+        if row_idx > 0 {
+            rows.push(Row::default().as_frame());
         }
-        rows.extend(super::render::wrap_runs(&runs, total));
+        let source = source_line(row);
+        let source = if row_idx == 0 { format!("{source_head}\n{source}") } else { source };
+        let lines = head.iter().zip(row).flat_map(|(name, cell)| named_cell(name, cell, total, base));
+        rows.extend(copied_together(lines.collect(), &source));
     }
     rows
+}
+
+fn named_cell(name: &[Run], cell: &[Run], total: u16, base: Style) -> Vec<Row> {
+    let mut runs: Vec<Run> = name.to_vec();
+    // The name is on one line.
+    runs.iter_mut().for_each(|run| run.text = run.text.replace('\n', " "));
+    let text = text_of(&runs);
+    if !text.is_empty() {
+        let colon = if text.ends_with([':', '?']) { " " } else { ": " };
+        runs.push(Run::new(colon, base.add_modifier(Modifier::BOLD)));
+    }
+    runs.extend_from_slice(cell);
+    let is_wide_enough = usize::from(total) > 4 * INDENT.len();
+    let wrap = Wrap::new(total).rest(if is_wide_enough { INDENT } else { "" }, base);
+    wrap_lines(&runs, &wrap)
+}
+
+/// Rows that are copied as `source` if all of them are copied.
+fn copied_together(rows: Vec<Row>, source: &str) -> Vec<Row> {
+    let copied = |(row_idx, row): (usize, Row)| row.copied_as(if row_idx == 0 { source } else { "" });
+    rows.into_iter().enumerate().map(copied).collect()
 }
