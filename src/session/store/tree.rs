@@ -182,7 +182,8 @@ impl EntryKind {
         }
     }
 
-    pub(super) fn of(body: &EntryBody) -> Self {
+    /// The kind of an entry with this content.
+    pub fn of(body: &EntryBody) -> Self {
         match body {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => match **message {
                 Message::System(_) => Self::System,

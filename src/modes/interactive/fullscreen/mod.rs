@@ -36,11 +36,12 @@ pub(super) fn on_done(app: &mut App, done: ReadDone, out: &mut Vec<Effect>) {
     match done {
         ReadDone::Tree(tree) => view.on_tree(tree, &mut app.transcript),
         ReadDone::Sections { tree, sections } => {
-            let (shown_as, highlighter) = (app.transcript.view(), app.transcript.highlighter());
-            view.earlier.on_read(&tree, sections, shown_as, highlighter);
+            view.earlier.on_read(&tree, sections, &app.transcript);
             out.extend(input::take_copied(app).map(|text| ScreenEffect::Copy(text).into()));
         }
-        ReadDone::Found { tree, query, positions } => view.on_found(&tree, &query, &positions),
+        ReadDone::Found { tree, query, positions } => {
+            view.on_found(&tree, &query, &positions, &app.transcript)
+        }
     }
 }
 

@@ -8,11 +8,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::session::{Entry, EntryKind, SessionTree};
-use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 
 use super::super::sections::{Section, SectionCx, SectionList};
-use super::super::transcript::{RowPlace, Transcript, ViewSettings};
+use super::super::transcript::{EntryPlace, RowPlace, Transcript, ViewSettings};
 
 /// The part of a [`Spot`] in the transcript; all smaller numbers are earlier sections.
 pub(super) const RECENT: usize = usize::MAX;
@@ -34,6 +33,8 @@ pub(super) struct Earlier {
     /// Whether the tree was asked for.
     pub(super) is_asked: bool,
     view: Option<ViewSettings>,
+    /// Where the entries begin that the transcript has or had.
+    recent_start: EntryPlace,
 }
 
 impl Earlier {
@@ -46,13 +47,24 @@ impl Earlier {
         let is_message = |position: &usize| matches!(kind(*position), EntryKind::User | EntryKind::Assistant);
         let is_first = |idx: &usize| transcript.first_entry() == Some(&tree.entry(*idx).id);
         let first = path.iter().position(is_first).unwrap_or(0);
+        let recent_start = EntryPlace::after((0..first).map(kind));
         let end = match n_released {
             0 => Some(first),
-            n => (first..path.len()).filter(is_message).nth(n),
+            n => (first..path.len()).filter(is_message).nth(n - 1),
         };
         let Some(end) = end else { return false };
+        let end = match n_released {
+            0 => end,
+            _ => {
+                // The results of its calls belong to a message; all else that follows it is in the
+                // transcript.
+                let Some(next) = (end + 1..path.len()).find(is_message) else { return false };
+                let is_result = |position: &usize| kind(*position) == EntryKind::ToolResult;
+                (end + 1..next).rev().find(is_result).unwrap_or(end) + 1
+            }
+        };
         path.truncate(end);
-        self.is_asked = true;
+        (self.is_asked, self.recent_start) = (true, recent_start);
         self.list.continue_to(tree, path);
         true
     }
@@ -62,17 +74,22 @@ impl Earlier {
         &mut self,
         tree: &SessionTree,
         sections: Vec<(usize, Vec<Arc<Entry>>)>,
-        view: &ViewSettings,
-        highlighter: &Highlighter,
+        transcript: &Transcript,
     ) {
         if !self.list.is_of(tree) {
             return;
         }
         for (index, entries) in sections {
             if let Some(section) = self.list.on_read(index) {
-                section.show(entries, view.clone(), highlighter.clone());
+                section.show_part(entries, transcript, self.recent_start);
             }
         }
+    }
+
+    /// The section in which a remark of the transcript is shown.
+    pub(super) fn part_at(&self, place: EntryPlace) -> Option<usize> {
+        let is_before = |section: &Section| section.start.since(self.recent_start) <= place;
+        self.list.sections.partition_point(is_before).checked_sub(1)
     }
 
     /// Where a row is, if it belongs to a section that is read.

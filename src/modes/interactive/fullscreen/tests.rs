@@ -277,6 +277,15 @@ fn every_entry_of_a_long_session_is_reached_by_scrolling_and_few_stay_in_memory(
 /// A session of which the first entries were shown when it was opened, and the others arrived
 /// since: `n_fullscreen` prompts with their answers in fullscreen, those before on the main screen.
 fn grown(n_prompts: usize, n_fullscreen: usize) -> (Stage, usize) {
+    grown_with(n_prompts, n_fullscreen, |_, _| {})
+}
+
+/// The same; `remark` is called after each prompt and answer that arrived, with its number.
+fn grown_with(
+    n_prompts: usize,
+    n_fullscreen: usize,
+    remark: impl Fn(&mut Transcript, usize),
+) -> (Stage, usize) {
     let mut stage = Stage::numbered(n_prompts, 12);
     let path = stage.tree.path(stage.tree.leaf());
     let entries = stage.tree.read_all(&path);
@@ -293,6 +302,7 @@ fn grown(n_prompts: usize, n_fullscreen: usize) -> (Stage, usize) {
         let crate::session::SessionMessage::Model(message) = message else { panic!() };
         let event = crate::agent::AgentEvent::MessageEnd(std::sync::Arc::clone(message));
         stage.app.transcript.apply(&SessionEvent::Agent(event), std::time::Duration::ZERO);
+        remark(&mut stage.app.transcript, n);
         if stage.app.fullscreen.is_some() {
             stage.rows();
         } else {
@@ -345,6 +355,70 @@ fn rows_far_from_the_screen_leave_memory_and_are_read_again_where_they_were() {
         assert!(n_read < 80, "{n_read}");
         assert!(has(&stage.press(KeyCode::End, KeyModifiers::CONTROL), "answer 0699 line 11"));
     }
+}
+
+/// Notices after prompts and after answers.
+fn remark(transcript: &mut Transcript, n: usize) {
+    let what = if n.is_multiple_of(2) { "notice" } else { "another notice" };
+    transcript.notice(crate::session::NoticeLevel::Warning, &format!("{what} {:04}", n / 2));
+}
+
+#[test]
+fn notices_that_left_memory_are_read_again_where_they_were() {
+    for n_fullscreen in [670, 350] {
+        let (mut stage, _) = grown_with(700, n_fullscreen, remark);
+        assert!(stage.app.transcript.n_kept().0 < 1_800);
+        let mut seen: Vec<String> = Vec::new();
+        let mut screen = stage.screen();
+        loop {
+            // The label that leads to the end covers a row that was seen before.
+            let rows = screen.iter().filter(|row| !row.contains("↓ latest")).map(|row| {
+                // Without the scrollbar and the label that leads to the end.
+                let text = row.trim().split("  ").next().unwrap();
+                text.trim_end_matches(['│', '█', ' ']).trim_start_matches("Warning: ")
+            });
+            let shown = rows.filter(|row| {
+                ["question", "notice", "another notice"].iter().any(|what| row.starts_with(what))
+                    || row.ends_with("line 11")
+            });
+            for row in shown.map(str::to_owned).collect::<Vec<_>>().into_iter().rev() {
+                // Each page has two rows of the one before it.
+                if !seen.iter().rev().take(4).any(|last| *last == row) {
+                    seen.push(row);
+                }
+            }
+            if stage.view().top == Some(scrollback::Spot { part: 0, row: 0 }) {
+                break;
+            }
+            screen = stage.page_up();
+        }
+        let of = |n: usize| {
+            let all = [
+                format!("question {n:04}"),
+                format!("notice {n:04}"),
+                format!("answer {n:04} line 11"),
+                format!("another notice {n:04}"),
+            ];
+            // The first ones were there when the session was opened.
+            let was_opened = n < TAIL / 2;
+            all.into_iter()
+                .enumerate()
+                .filter(move |(what, _)| !was_opened || what % 2 == 0)
+                .map(|(_, row)| row)
+        };
+        let expected: Vec<String> = (0..700).flat_map(of).rev().collect();
+        let first_wrong = seen.iter().zip(&expected).find(|(seen, expected)| seen != expected);
+        assert_eq!((seen.len(), first_wrong), (expected.len(), None));
+    }
+}
+
+#[test]
+fn a_search_finds_notices_that_left_memory() {
+    let (mut stage, _) = grown_with(700, 670, remark);
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    stage.type_text("notice 0033");
+    let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(has(&screen, "Warning: notice 0033"), "{screen:#?}");
 }
 
 #[test]

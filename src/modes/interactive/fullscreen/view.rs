@@ -118,14 +118,25 @@ impl Fullscreen {
         }
     }
 
-    pub(super) fn on_found(&mut self, tree: &SessionTree, query: &str, positions: &[usize]) {
+    pub(super) fn on_found(
+        &mut self,
+        tree: &SessionTree,
+        query: &str,
+        positions: &[usize],
+        transcript: &Transcript,
+    ) {
         let Some(search) = self.search.as_mut().filter(|_| self.earlier.list.is_of(tree)) else {
             return;
         };
         if search.query.iter().collect::<String>() != query {
             return;
         }
-        search.sections = Some(self.earlier.list.sections_of(positions));
+        let mut sections = self.earlier.list.sections_of(positions);
+        sections
+            .extend(transcript.released_remarks(query).into_iter().filter_map(|at| self.earlier.part_at(at)));
+        sections.sort_unstable();
+        sections.dedup();
+        search.sections = Some(sections);
     }
 
     /// Effects that the last frame asks for.

@@ -10,7 +10,7 @@ use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 
-use super::super::transcript::{Anchor, Anchored, RowPlace, Transcript, ViewSettings};
+use super::super::transcript::{self, Anchor, Anchored, EntryPlace, RowPlace, Transcript, ViewSettings};
 
 /// Entries of a section at most, approximately.
 const MAX_ENTRIES: usize = 60;
@@ -26,6 +26,8 @@ pub(in super::super) struct SectionCx<'a> {
 pub(in super::super) struct Section {
     /// Positions of its entries on the path.
     pub(in super::super) entries: Range<usize>,
+    /// Where it begins among all entries of the path.
+    pub(in super::super) start: EntryPlace,
     /// Whether it begins with a message of the user.
     pub(in super::super) is_prompt: bool,
     /// Whether events of the session continue it.
@@ -53,18 +55,26 @@ impl Section {
             }
         }
         let ends = starts.iter().skip(1).copied().chain([path.len()]);
-        let section = |(start, end): (&usize, usize)| Self {
-            entries: *start..end,
-            is_prompt: kind(*start) == Some(EntryKind::User),
-            is_live: false,
-            body: Body::Unread,
+        let mut place = EntryPlace::after((0..start).filter_map(kind));
+        let section = |(start, end): (&usize, usize)| {
+            let before = place;
+            place =
+                (*start..end).filter_map(kind).fold(place, |place, kind| place.next(kind).unwrap_or(place));
+            Self {
+                entries: *start..end,
+                start: before,
+                is_prompt: kind(*start) == Some(EntryKind::User),
+                is_live: false,
+                body: Body::Unread,
+            }
         };
         starts.iter().zip(ends).map(section).collect()
     }
 
     /// The section of a session without entries, after position `end` of the path.
     pub(in super::super) fn empty(end: usize) -> Self {
-        Self { entries: end..end, is_prompt: false, is_live: false, body: Body::Unread }
+        let start = EntryPlace::default();
+        Self { entries: end..end, start, is_prompt: false, is_live: false, body: Body::Unread }
     }
 
     pub(in super::super) fn is_read(&self) -> bool {
@@ -81,6 +91,20 @@ impl Section {
         let mut transcript = Transcript::whole(highlighter, view);
         transcript.open(&Opened { tail: entries, n_earlier: Some(0) }, &cwd);
         self.body = Body::Entries(Box::new(transcript));
+    }
+
+    /// Shows entries of the session of `recent` with the remarks between them. `first` is the place
+    /// from which it counts.
+    pub(in super::super) fn show_part(
+        &mut self,
+        entries: Vec<Arc<Entry>>,
+        recent: &Transcript,
+        first: EntryPlace,
+    ) {
+        let mut part = Transcript::whole(recent.highlighter().clone(), recent.view().clone());
+        let opened = Opened { tail: entries, n_earlier: Some(0) };
+        transcript::open_part(&mut part, &opened, recent, self.start.since(first));
+        self.body = Body::Entries(Box::new(part));
     }
 
     /// Shows the entries before events that continue them.

@@ -16,6 +16,7 @@ use super::calls::OpenCalls;
 use super::cell_list::CellId;
 use super::cells::{BashCell, CustomCell, NoticeCell, SummaryCell, Tone, UserCell};
 use super::notices;
+use super::remarks::{EntryPlace, Remarks, RemarksBetween};
 
 const ABORTED: &str = "Operation aborted";
 /// The error of a call whose session has ended.
@@ -166,7 +167,7 @@ impl Transcript {
         } else if tone == Tone::Error {
             notices::show_failure(text, &mut self.cells);
         } else {
-            self.cells.push(NoticeCell::new(tone, text));
+            self.cells.push(NoticeCell::new(tone, text).of_entry());
         }
     }
 
@@ -236,16 +237,7 @@ impl Transcript {
 
     /// Removes everything except the header and shows `opened`.
     pub(super) fn show(&mut self, opened: &Opened) {
-        self.cells.reset(1, opened.n_earlier);
-        self.live = Live::default();
-        self.last_answer = None;
-        let has_earlier = opened.n_earlier != Some(0);
-        self.first_entry = opened.tail.first().filter(|_| has_earlier).map(|entry| entry.id.clone());
-        for entry in &opened.tail {
-            self.show_entry(entry);
-        }
-        self.abandon_run("No result was recorded");
-        self.live = Live::default();
+        show_between(self, opened, &mut Remarks::default().from(EntryPlace::default()));
     }
 
     pub(super) fn show_entry(&mut self, entry: &Entry) {
@@ -291,4 +283,19 @@ impl Transcript {
             | EntryBody::Unknown { .. } => {}
         }
     }
+}
+
+/// Does what [`Transcript::show`] does, with remarks between the entries.
+pub(super) fn show_between(transcript: &mut Transcript, opened: &Opened, remarks: &mut RemarksBetween<'_>) {
+    transcript.cells.reset(1, opened.n_earlier);
+    transcript.live = Live::default();
+    transcript.last_answer = None;
+    let has_earlier = opened.n_earlier != Some(0);
+    transcript.first_entry = opened.tail.first().filter(|_| has_earlier).map(|entry| entry.id.clone());
+    for entry in &opened.tail {
+        remarks.before(entry, &mut transcript.cells);
+        transcript.show_entry(entry);
+    }
+    transcript.abandon_run("No result was recorded");
+    transcript.live = Live::default();
 }

@@ -18,6 +18,7 @@ use crate::tui::text::{Row, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::cells::{Cell, CellKind};
+use super::remarks::Remarks;
 use super::render::{RenderCx, ViewSettings, indented, side};
 
 /// Maximum number of rows of a replay that the user asked for, approximately.
@@ -142,6 +143,8 @@ pub(super) struct CellList {
     n_measured: usize,
     stable: usize,
     renders: u64,
+    /// Of released cells, what no entry shows again.
+    remarks: Remarks,
 }
 
 impl CellList {
@@ -154,6 +157,12 @@ impl CellList {
         self.n_earlier = n_earlier;
         self.key = None;
         self.next_replay = Extent::Recent;
+        self.remarks = Remarks::default();
+    }
+
+    /// What stood between the entries of released cells.
+    pub(super) fn remarks(&self) -> &Remarks {
+        &self.remarks
     }
 
     /// Draws all cells in every layout.
@@ -209,10 +218,9 @@ impl CellList {
     pub(super) fn release(&mut self, message: usize) {
         let first = self.first_kept.max(1);
         let last = self.slots.partition_point(|slot| slot.message < message).min(self.first_live);
-        for slot in self.slots.iter_mut().take(last).skip(first) {
-            slot.cell = Cell::Released;
-            slot.painted = Painted::default();
-        }
+        let released = self.slots.get_mut(first..last).unwrap_or_default();
+        self.remarks.take(released.iter_mut().map(|slot| (slot.message, &mut slot.cell)));
+        released.iter_mut().for_each(|slot| slot.painted = Painted::default());
         self.first_kept = last.max(first);
         self.first_shown = self.first_shown.max(last);
     }

@@ -15,6 +15,7 @@ mod cell_list;
 mod cells;
 mod notices;
 mod places;
+mod remarks;
 mod render;
 mod scrolling;
 
@@ -36,8 +37,9 @@ use cells::{HeaderCell, ToolCell};
 
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use places::{MovedRows, Places};
+pub(super) use remarks::EntryPlace;
 pub(super) use render::{RenderCx, ViewSettings};
-pub(super) use scrolling::{RowPlace, continue_after, draw_earlier, keep_since, release};
+pub(super) use scrolling::{RowPlace, continue_after, draw_earlier, keep_since, open_part, release};
 
 /// The conversation of a session, ready to be shown.
 ///

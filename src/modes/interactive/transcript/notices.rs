@@ -27,7 +27,7 @@ fn show_passing(text: &str, cells: &mut CellList) {
     }
 }
 
-/// Shows why a request failed. Consecutive repetitions of the same reason are
+/// Shows why an answer failed. Consecutive repetitions of the same reason are
 /// counted.
 pub(super) fn show_failure(text: &str, cells: &mut CellList) {
     if let Some((last, _)) = cells.last::<NoticeCell>()
@@ -36,5 +36,5 @@ pub(super) fn show_failure(text: &str, cells: &mut CellList) {
     {
         return;
     }
-    cells.push(NoticeCell::failure(text));
+    cells.push(NoticeCell::failure(text).of_entry());
 }

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use crate::session::EntryId;
+use crate::session::{EntryId, Opened};
 use crate::tui::term::RowMark;
 use crate::tui::theme::Theme;
 
 use super::Transcript;
+use super::apply::show_between;
 use super::cells::UserCell;
+use super::remarks::EntryPlace;
 use super::render::RenderCx;
 
 /// The place of a row: its cell, and where it is there.
@@ -72,6 +74,12 @@ impl Transcript {
     /// cells have left memory.
     pub(in super::super) fn n_released(&self) -> usize {
         self.cells.first_message()
+    }
+
+    /// Where notices and blocks are that contain `query` and whose cells have left memory, counted
+    /// from [`Self::first_entry`].
+    pub(in super::super) fn released_remarks(&self, query: &str) -> Vec<EntryPlace> {
+        self.cells.remarks().containing(query)
     }
 
     /// The number of prompts and answers whose cells can leave memory because they are before row
@@ -146,6 +154,17 @@ pub(in super::super) fn continue_after(
         Some(_) => transcript.cells.rows_of(0).len(),
         None => 0,
     }
+}
+
+/// Shows entries of a session in `transcript`, and between them the remarks that `recent`, the
+/// transcript of the same session, has kept: the entries begin at `start` of its entries.
+pub(in super::super) fn open_part(
+    transcript: &mut Transcript,
+    opened: &Opened,
+    recent: &Transcript,
+    start: EntryPlace,
+) {
+    show_between(transcript, opened, &mut recent.cells.remarks().from(start));
 }
 
 /// The next layout keeps the cell of row `index` and all after it.

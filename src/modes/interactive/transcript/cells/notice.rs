@@ -18,24 +18,32 @@ pub(in super::super) enum Tone {
     Failure,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in super::super) struct NoticeCell {
     pub(in super::super) tone: Tone,
     pub(in super::super) text: String,
     /// Number of consecutive repetitions.
     times: u32,
     settled: bool,
+    /// Whether it comes from an entry of the session, which shows it again.
+    pub(in super::super) is_of_entry: bool,
 }
 
 impl NoticeCell {
     /// A permanent line.
     pub(in super::super) fn new(tone: Tone, text: &str) -> Self {
-        Self { tone, text: text.to_owned(), times: 1, settled: true }
+        Self { tone, text: text.to_owned(), times: 1, settled: true, is_of_entry: false }
     }
 
     /// Why a request failed; retries may fail for the same reason.
     pub(in super::super) fn failure(text: &str) -> Self {
-        Self { tone: Tone::Error, text: text.to_owned(), times: 1, settled: false }
+        Self { settled: false, ..Self::new(Tone::Error, text) }
+    }
+
+    /// The same for a line that comes from an entry of the session.
+    #[must_use]
+    pub(in super::super) fn of_entry(self) -> Self {
+        Self { is_of_entry: true, ..self }
     }
 
     /// Counts a repetition of the same failure; `false` if it is a different one, or another
@@ -48,7 +56,7 @@ impl NoticeCell {
 
     /// A line that the next of its kind replaces, until another cell follows.
     pub(in super::super) fn passing(text: &str) -> Self {
-        Self { tone: Tone::Info, text: text.to_owned(), times: 1, settled: false }
+        Self { settled: false, ..Self::new(Tone::Info, text) }
     }
 
     pub(in super::super) fn settle(&mut self) -> bool {
