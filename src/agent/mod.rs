@@ -26,4 +26,5 @@ pub use tool::{
     Concurrency, Environment, MAX_NAME_CHARS, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry,
     ToolSpec,
 };
+pub use tool_calls::SKIPPED_CALL;
 pub use touches::Touches;

@@ -26,6 +26,9 @@ use super::touches::Touches;
 /// finish, unless a steering message arrives first.
 const MAX_PARALLEL: usize = 8;
 
+/// The result of a call that did not start because a message of the user came first.
+pub const SKIPPED_CALL: &str = "Skipped due to queued user message.";
+
 /// The results of the calls of one answer.
 pub(super) struct Batch {
     /// One per answered call, in the order of the calls.
@@ -240,7 +243,7 @@ impl<'a> BatchRun<'a, '_> {
             return Some(ToolError::aborted());
         }
         if self.cancel.is_cancelled() || self.run.queues.cuts_between_tools() {
-            return Some(ToolError::new("Skipped due to queued user message."));
+            return Some(ToolError::new(SKIPPED_CALL));
         }
         None
     }

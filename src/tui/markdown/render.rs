@@ -169,6 +169,8 @@ impl Cx<'_> {
 
     /// Inlines as runs with their final styles.
     pub(super) fn runs(&self, inlines: &[Inline], base: Style) -> Vec<Run> {
+        // Code without a colour of its own keeps its marks.
+        let is_plain = self.theme.color(Token::MdCode).is_none();
         let mut runs = Vec::new();
         for inline in inlines {
             let target = inline.link.as_deref().filter(|_| self.options.links).and_then(LinkTarget::new);
@@ -193,7 +195,8 @@ impl Cx<'_> {
             if inline.look.strike {
                 style = style.add_modifier(Modifier::CROSSED_OUT);
             }
-            let text = sanitize(&inline.text).into_owned();
+            let text = sanitize(&inline.text);
+            let text = if inline.look.code && is_plain { format!("`{text}`") } else { text.into_owned() };
             if inline.link.is_none() && self.options.links && !inline.look.code {
                 self.link_bare_urls(&text, style, &mut runs);
             } else {

@@ -3,6 +3,7 @@
 
 mod keys;
 mod overlays;
+mod plain;
 mod screens;
 mod unicode;
 

@@ -4,8 +4,8 @@ use crate::tui::text::{Row, Run, sanitize, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::transcript::RenderCx;
-use super::lines::{below, duration, runs, split_remark, tail};
-use super::{Output, Stage, ToolState};
+use super::lines::{MISSING, below, duration, end_mark, runs, split_remark, tail};
+use super::{End, Output, Stage, ToolState};
 
 /// Maximum rows of output while collapsed.
 const COLLAPSED_ROWS: usize = 5;
@@ -13,12 +13,16 @@ const COLLAPSED_ROWS: usize = 5;
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let command = state.text("command").map(str::trim).filter(|command| !command.is_empty());
     let mut title =
-        vec![Run::new(format!("$ {}", sanitize(command.unwrap_or("..."))), cx.bold(Token::ToolTitle))];
+        vec![Run::new(format!("$ {}", sanitize(command.unwrap_or(MISSING))), cx.bold(Token::ToolTitle))];
     if let Some(secs) = state.number("timeout") {
         title.push(Run::new(format!(" (timeout {secs}s)"), cx.style(Token::Muted)));
     }
+    if let Some(pending) = state.pending(cx).filter(|_| command.is_some()) {
+        title.extend([Run::new(" ", pending.style), pending]);
+    }
     let mut rows = runs(&title, cx);
-    let parts = state.output.as_ref().map(Parts::of).unwrap_or_default();
+    let none = Output::default();
+    let parts = Parts::of(state.output.as_ref().unwrap_or(&none));
     below(
         &mut rows,
         tail(parts.printed, 0, state.limit(COLLAPSED_ROWS, cx), cx.style(Token::ToolOutput), cx),
@@ -34,7 +38,8 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
         line(&sanitize_line(remark), Token::Warning);
     }
     if let Some(status) = parts.status {
-        line(&sanitize(status), Token::Error);
+        let (mark, token) = end_mark(parts.end);
+        line(&format!("{mark}{}", sanitize(status)), token);
     }
     if let Some(time) = state.time {
         let word = if state.stage == Stage::Done { "Took" } else { "Elapsed" };
@@ -44,19 +49,20 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
 }
 
 /// A result split into the command's output and the tool's remarks.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, PartialEq)]
 struct Parts<'a> {
     printed: &'a str,
     /// A remark about missing output.
     remark: Option<&'a str>,
-    /// Why the command failed.
+    /// Why the command failed, or did not run.
     status: Option<&'a str>,
+    end: End,
 }
 
 impl<'a> Parts<'a> {
     fn of(output: &'a Output<'_>) -> Self {
-        let mut parts = Self { printed: &output.text, ..Self::default() };
-        if output.is_error {
+        let mut parts = Self { printed: &output.text, remark: None, status: None, end: output.end };
+        if output.end != End::Success {
             let (printed, status) = parts.printed.rsplit_once("\n\n").unwrap_or(("", parts.printed));
             (parts.printed, parts.status) = (printed, Some(status));
         }
@@ -77,8 +83,9 @@ mod tests {
     #[track_caller]
     fn check(text: &str, is_error: bool, is_cut: bool, expected: (&str, Option<&str>, Option<&str>)) {
         let details = json!({ "truncation": {} });
+        let end = if is_error { End::Failure } else { End::Success };
         let output =
-            Output { text: text.into(), is_error, details: is_cut.then_some(&details), ..Output::default() };
+            Output { text: text.into(), end, details: is_cut.then_some(&details), ..Output::default() };
         let parts = Parts::of(&output);
         assert_eq!((parts.printed, parts.remark, parts.status), expected);
     }

@@ -9,7 +9,7 @@ use super::lines::{below, error, path, title};
 use super::{Stage, ToolState};
 
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
-    let mut rows = title("edit", [path(state, cx)], cx);
+    let mut rows = title(state, [path(state, cx)], cx);
     if let Some(output) = state.error() {
         below(&mut rows, error(output, cx));
         return rows;

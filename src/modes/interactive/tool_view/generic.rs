@@ -20,7 +20,7 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let arguments = state.arguments.as_object().unwrap_or(&empty);
     let style = cx.style(Token::ToolOutput);
     let mut rows = if cx.view.expanded {
-        let mut rows = title(state.name, [], cx);
+        let mut rows = title(state, [], cx);
         for (key, value) in arguments {
             rows.extend(wrap_plain(&argument(key, value), cx.width, style));
         }
@@ -29,7 +29,7 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
         let short = |(key, value): (&String, &Value)| {
             Run::new(truncate(&argument(key, value), VALUE_CELLS, Ellipsis::Dots), style)
         };
-        title(state.name, arguments.iter().map(short), cx)
+        title(state, arguments.iter().map(short), cx)
     };
     if let Some(output) = state.error() {
         below(&mut rows, error(output, cx));

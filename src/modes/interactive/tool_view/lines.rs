@@ -14,7 +14,10 @@ use crate::tui::text::{
 use crate::tui::theme::Token;
 
 use super::super::transcript::RenderCx;
-use super::{Output, ToolState};
+use super::{End, Output, ToolState};
+
+/// In place of an argument that has not arrived.
+pub(super) const MISSING: &str = "...";
 
 /// Maximum rows of a title while collapsed.
 const TITLE_ROWS: usize = 10;
@@ -149,11 +152,20 @@ pub(in super::super) fn runs(runs: &[Run], cx: &RenderCx<'_>) -> Vec<Row> {
 }
 
 /// The first line of a call: the tool's name in bold, then its target.
-pub(super) fn title(name: &str, rest: impl IntoIterator<Item = Run>, cx: &RenderCx<'_>) -> Vec<Row> {
-    let mut title = vec![Run::new(sanitize_line(name), cx.bold(Token::ToolTitle))];
+pub(super) fn title(
+    state: &ToolState<'_>,
+    rest: impl IntoIterator<Item = Run>,
+    cx: &RenderCx<'_>,
+) -> Vec<Row> {
+    let mut title = vec![Run::new(sanitize_line(state.name), cx.bold(Token::ToolTitle))];
     for run in rest {
         title.push(Run::new(" ", Style::new()));
         title.push(run);
+    }
+    // Dots in place of an argument say the same.
+    if let Some(pending) = state.pending(cx).filter(|_| title.last().is_none_or(|run| run.text != MISSING)) {
+        title.push(Run::new(" ", Style::new()));
+        title.push(pending);
     }
     runs(&title, cx)
 }
@@ -162,14 +174,28 @@ pub(super) fn title(name: &str, rest: impl IntoIterator<Item = Run>, cx: &Render
 pub(super) fn path(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Run {
     match state.text("path").filter(|path| !path.is_empty()) {
         Some(path) => cx.path(path, cx.style(Token::Accent)),
-        None => Run::new("...", cx.style(Token::Muted)),
+        None => Run::new(MISSING, cx.style(Token::Muted)),
     }
 }
 
-/// The text of a failed call.
+/// What the result of a call that did not succeed begins with.
+pub(super) fn end_mark(end: End) -> (&'static str, Token) {
+    match end {
+        End::Skipped => ("– ", Token::Muted),
+        End::Success | End::Failure => ("✗ ", Token::Error),
+    }
+}
+
+/// The text of a call that failed or was skipped.
 pub(super) fn error(output: &Output<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let limit = (!cx.view.expanded).then_some(ERROR_ROWS);
-    head(&output.text, limit, cx.style(Token::Error), cx)
+    let (mark, token) = end_mark(output.end);
+    let mut rows = head(&output.text, limit, cx.style(token), &cx.narrower(2));
+    for (row_idx, row) in rows.iter_mut().enumerate() {
+        row.indent(if row_idx == 0 { mark } else { "  " }, cx.style(token));
+        row.clip(cx.width);
+    }
+    rows
 }
 
 /// Adds rows after a blank one; does nothing if there are none.

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::tui::text::Row;
+use crate::tui::text::{Row, Run};
+use crate::tui::theme::Token;
 
 use super::transcript::RenderCx;
 
@@ -78,7 +79,18 @@ pub(super) struct Output<'a> {
     /// Its images, or lines in their place.
     pub(super) images: Vec<Row>,
     pub(super) details: Option<&'a Value>,
-    pub(super) is_error: bool,
+    pub(super) end: End,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum End {
+    /// Also while it runs.
+    #[default]
+    Success,
+    Failure,
+    /// It never ran, because the user sent something else.
+    Skipped,
 }
 
 impl ToolState<'_> {
@@ -103,9 +115,15 @@ impl ToolState<'_> {
         }
     }
 
-    /// The output if the call failed.
+    /// The output if the call failed or was skipped.
     fn error(&self) -> Option<&Output<'_>> {
-        self.output.as_ref().filter(|output| output.is_error)
+        self.output.as_ref().filter(|output| output.end != End::Success)
+    }
+
+    /// What the title of a call ends with that runs and shows no time.
+    fn pending(&self, cx: &RenderCx<'_>) -> Option<Run> {
+        let shows_time = view(self.name).shows_time && self.time.is_some();
+        (self.stage != Stage::Done && !shows_time).then(|| Run::new("…", cx.style(Token::Muted)))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Stage, ToolState};
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut shown = path(state, cx);
     shown.text.push_str(&range(state));
-    let mut rows = title("read", [shown], cx);
+    let mut rows = title(state, [shown], cx);
     if let Some(output) = state.error() {
         below(&mut rows, error(output, cx));
     } else if let (true, Stage::Done, Some(output)) = (cx.view.expanded, state.stage, &state.output) {

@@ -5,7 +5,7 @@ use crate::tui::theme::Token;
 
 use super::super::transcript::RenderCx;
 use super::ToolState;
-use super::lines::{below, error, head, path, split_remark, title};
+use super::lines::{MISSING, below, error, head, path, split_remark, title};
 
 /// Maximum rows of results while collapsed.
 const COLLAPSED_ROWS: usize = 15;
@@ -17,13 +17,13 @@ pub(super) fn grep(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     if let Some(glob) = state.text("glob") {
         rest.push(Run::new(format!("({})", sanitize_line(glob)), cx.style(Token::Muted)));
     }
-    found(state, "grep", rest, cx)
+    found(state, rest, cx)
 }
 
 pub(super) fn find(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rest = vec![subject(state.text("pattern"), cx)];
     rest.extend(place(state, cx));
-    found(state, "find", rest, cx)
+    found(state, rest, cx)
 }
 
 pub(super) fn ls(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
@@ -31,13 +31,13 @@ pub(super) fn ls(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
         Some(_) => path(state, cx),
         None => cx.path(".", cx.style(Token::Accent)),
     };
-    found(state, "ls", vec![folder], cx)
+    found(state, vec![folder], cx)
 }
 
 fn subject(pattern: Option<&str>, cx: &RenderCx<'_>) -> Run {
     match pattern {
         Some(pattern) => Run::new(sanitize_line(pattern), cx.style(Token::Accent)),
-        None => Run::new("...", cx.style(Token::Muted)),
+        None => Run::new(MISSING, cx.style(Token::Muted)),
     }
 }
 
@@ -49,12 +49,12 @@ fn place(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Run> {
     vec![Run::new("in", cx.style(Token::Muted)), path(state, cx)]
 }
 
-fn found(state: &ToolState<'_>, name: &str, rest: Vec<Run>, cx: &RenderCx<'_>) -> Vec<Row> {
+fn found(state: &ToolState<'_>, rest: Vec<Run>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rest = rest;
     if let Some(limit) = state.number("limit") {
         rest.push(Run::new(format!("limit {limit}"), cx.style(Token::Muted)));
     }
-    let mut rows = title(name, rest, cx);
+    let mut rows = title(state, rest, cx);
     if let Some(output) = state.error() {
         below(&mut rows, error(output, cx));
     } else if let Some(output) = &state.output {

@@ -10,7 +10,7 @@ use super::lines::{below, code, error, path, title};
 const COLLAPSED_ROWS: usize = 10;
 
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
-    let mut rows = title("write", [path(state, cx)], cx);
+    let mut rows = title(state, [path(state, cx)], cx);
     let name = state.text("path").unwrap_or_default();
     let content = state.text("content").unwrap_or_default();
     below(&mut rows, code(content, name, state.limit(COLLAPSED_ROWS, cx), cx));

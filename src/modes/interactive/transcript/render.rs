@@ -130,20 +130,41 @@ pub(super) fn side(width: u16) -> u16 {
     u16::from(width >= LEAST)
 }
 
+/// What tells the content of a box from other text where the theme has no background for it: its
+/// first row begins with a mark.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum BoxMark {
+    Prompt,
+    Tool,
+    /// The content begins with a label.
+    Labelled,
+}
+
+impl BoxMark {
+    fn glyph(self) -> &'static str {
+        match self {
+            Self::Prompt => "›",
+            Self::Tool => "•",
+            Self::Labelled => " ",
+        }
+    }
+}
+
 /// Draws rows in a box of `width`, with a blank row above and
-/// below. If the theme has no such background, there are no blank rows.
-pub(super) fn boxed(content: Vec<Row>, width: u16, background: Style) -> Vec<Row> {
+/// below. If the theme has no such background, a mark is in place of the blank rows.
+pub(super) fn boxed(content: Vec<Row>, width: u16, background: Style, mark: BoxMark) -> Vec<Row> {
     let edge = || {
         let mut row = Row::default();
         row.pad(width, background);
         background.bg.map(|_| row.as_frame())
     };
-    let side = " ".repeat(usize::from(side(width)));
+    let blanks = " ".repeat(usize::from(left_padding(width, background)));
     let mut rows = Vec::with_capacity(content.len() + 2);
     rows.extend(edge());
-    for mut row in content {
+    for (row_idx, mut row) in content.into_iter().enumerate() {
+        let is_marked = row_idx == 0 && blanks.len() > 1;
         row.underlay(background);
-        row.indent(side.as_str(), background);
+        row.indent(if is_marked { format!("{} ", mark.glyph()) } else { blanks.clone() }, background);
         row.pad(width, background);
         rows.push(row);
     }
@@ -151,9 +172,14 @@ pub(super) fn boxed(content: Vec<Row>, width: u16, background: Style) -> Vec<Row
     rows
 }
 
-/// Cells of text within [`boxed`].
-pub(super) fn box_inset(width: u16) -> u16 {
-    side(width) * 2
+/// One cell more than at the right where a mark is needed.
+fn left_padding(width: u16, background: Style) -> u16 {
+    side(width) * if background.bg.is_some() { 1 } else { 2 }
+}
+
+/// Cells beside the text within [`boxed`].
+pub(super) fn box_inset(width: u16, background: Style) -> u16 {
+    left_padding(width, background) + side(width)
 }
 
 /// Moves rows away from the left edge.

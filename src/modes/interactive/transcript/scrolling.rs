@@ -76,7 +76,7 @@ impl Transcript {
         self.cells.first_message()
     }
 
-    /// Where notices and blocks are that contain `query` and whose cells have left memory, counted
+    /// Where notices are that contain `query` and whose cells have left memory, counted
     /// from [`Self::first_entry`].
     pub(in super::super) fn released_remarks(&self, query: &str) -> Vec<EntryPlace> {
         self.cells.remarks().containing(query)

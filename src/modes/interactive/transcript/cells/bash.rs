@@ -5,7 +5,7 @@ use crate::tui::text::{Row, Run, Wrap, sanitize, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
-use super::super::render::{RenderCx, box_inset, indented};
+use super::super::render::{RenderCx, indented, side};
 
 /// Maximum rows of output while it runs, and afterwards while collapsed.
 const TAIL_ROWS: usize = 20;
@@ -78,7 +78,7 @@ impl BashCell {
 
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
         let frame = cx.style(if self.excluded { Token::Dim } else { Token::BashMode });
-        let inner = cx.narrower(box_inset(cx.width));
+        let inner = cx.narrower(2 * side(cx.width));
         let mut title = vec![Run::new(format!("$ {}", sanitize(self.command.trim())), frame)];
         if !self.excluded {
             title[0].style = cx.bold(Token::BashMode);

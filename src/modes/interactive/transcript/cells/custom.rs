@@ -7,7 +7,7 @@ use crate::tui::text::{Row, Run, Wrap, sanitize_line};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
-use super::super::render::{RenderCx, box_inset, boxed};
+use super::super::render::{BoxMark, RenderCx, box_inset, boxed};
 
 /// Maximum rows of the text while collapsed.
 const COLLAPSED_ROWS: usize = 10;
@@ -25,7 +25,8 @@ impl CustomCell {
     }
 
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
-        let inner = cx.narrower(box_inset(cx.width));
+        let background = cx.style(Token::CustomMessageBg);
+        let inner = cx.narrower(box_inset(cx.width, background));
         let label = format!("[{}]", sanitize_line(&self.kind));
         let mut content = Wrap::new(inner.width).runs(&[Run::new(label, cx.bold(Token::CustomMessageLabel))]);
         if !self.text.trim().is_empty() {
@@ -39,6 +40,6 @@ impl CustomCell {
                 content.push(tool_view::hint(n_rows - shown, "more", &inner));
             }
         }
-        boxed(content, cx.width, cx.style(Token::CustomMessageBg))
+        boxed(content, cx.width, background, BoxMark::Labelled)
     }
 }

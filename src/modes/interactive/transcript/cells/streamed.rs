@@ -3,10 +3,10 @@
 use ratatui::style::Style;
 
 use crate::tui::markdown::MarkdownStream;
-use crate::tui::text::Row;
+use crate::tui::text::{Row, width};
 
 use super::super::cell_list::Painted;
-use super::super::render::RenderCx;
+use super::super::render::{RenderCx, side};
 
 /// A text that grows until it is finished, drawn incrementally.
 #[derive(Debug, Default)]
@@ -47,9 +47,9 @@ impl StreamedText {
         self.finished
     }
 
-    /// Appends new rows to `painted`. Settled rows are neither drawn
+    /// Appends new rows to `painted`, each after `mark` if there is room. Settled rows are neither drawn
     /// nor copied again.
-    pub(super) fn render(&mut self, cx: &RenderCx<'_>, base: Style, painted: &mut Painted) {
+    pub(super) fn render(&mut self, cx: &RenderCx<'_>, base: Style, mark: &str, painted: &mut Painted) {
         let options = cx.markdown(base);
         let stream = self.stream.get_or_insert_with(|| MarkdownStream::new(options.clone()));
         stream.set_options(options);
@@ -58,8 +58,10 @@ impl StreamedText {
         if self.finished {
             stream.finish();
         }
-        let side = cx.answer_side();
-        let width = cx.narrower(side).width;
+        // No room for more where there is none for padding.
+        let mark = if side(cx.width) == 0 { "" } else { mark };
+        let lead = [&" ".repeat(usize::from(cx.answer_side())), mark].concat();
+        let width = cx.narrower(u16::try_from(width(&lead)).unwrap_or(u16::MAX)).width;
         let n_rows = stream.rows(width, cx.theme, cx.highlighter).len();
         let n_settled = stream.stable_rows();
         let stable = painted.stable;
@@ -72,7 +74,7 @@ impl StreamedText {
             let rows = stream.rows(width, cx.theme, cx.highlighter).iter().skip(stable.saturating_sub(1));
             painted.rows.extend(rows.map(|row| {
                 let mut row = row.clone();
-                row.indent(" ".repeat(usize::from(side)), Style::new());
+                row.indent(lead.as_str(), Style::new());
                 row
             }));
         }

@@ -6,7 +6,7 @@ use crate::tui::text::{Row, Run, Wrap};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
-use super::super::render::{RenderCx, box_inset, boxed};
+use super::super::render::{BoxMark, RenderCx, box_inset, boxed};
 
 #[derive(Debug)]
 pub(in super::super) struct SummaryCell {
@@ -34,7 +34,8 @@ impl SummaryCell {
     }
 
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
-        let inner = cx.narrower(box_inset(cx.width));
+        let background = cx.style(Token::CustomMessageBg);
+        let inner = cx.narrower(box_inset(cx.width, background));
         let text = cx.style(Token::CustomMessageText);
         let has_more = !self.summary.trim().is_empty();
         let mut title = vec![
@@ -50,6 +51,6 @@ impl SummaryCell {
             let options = cx.markdown(text);
             content.extend(markdown::render(&self.summary, inner.width, cx.theme, cx.highlighter, &options));
         }
-        boxed(content, cx.width, cx.style(Token::CustomMessageBg))
+        boxed(content, cx.width, background, BoxMark::Labelled)
     }
 }

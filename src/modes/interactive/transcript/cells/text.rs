@@ -37,6 +37,6 @@ impl TextCell {
     }
 
     pub(super) fn render(&mut self, cx: &RenderCx<'_>, painted: &mut Painted) {
-        self.streamed.render(cx, Style::new(), painted);
+        self.streamed.render(cx, Style::new(), "", painted);
     }
 }

@@ -13,6 +13,9 @@ use super::streamed::StreamedText;
 /// Replaces hidden thinking.
 const LABEL: &str = "Thinking...";
 
+/// Before each row where thinking has no colour of its own: italics are not seen everywhere.
+const PLAIN_MARK: &str = "┊ ";
+
 #[derive(Debug, Default)]
 pub(in super::super) struct ThinkingCell {
     parts: Vec<String>,
@@ -64,7 +67,8 @@ impl ThinkingCell {
     pub(super) fn render(&mut self, cx: &RenderCx<'_>, painted: &mut Painted) {
         let style = cx.style(Token::ThinkingText).add_modifier(Modifier::ITALIC);
         if !cx.view.hide_thinking {
-            return self.streamed.render(cx, style, painted);
+            let mark = if style.fg.is_none() { PLAIN_MARK } else { "" };
+            return self.streamed.render(cx, style, mark, painted);
         }
         if !self.streamed.text().trim().is_empty() {
             let mut label = Row::styled(LABEL, style);

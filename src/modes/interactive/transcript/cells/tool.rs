@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::agent::ToolOutput;
+use crate::agent::{SKIPPED_CALL, ToolOutput};
 use crate::ai::{ContentBlock, Extra, ToolCall, ToolResultMessage, join_text};
 use crate::tui::text::Row;
 use crate::tui::theme::Token;
 
-use super::super::super::tool_view::{self, Output, Stage, ToolState};
-use super::super::render::{RenderCx, box_inset, boxed};
+use super::super::super::tool_view::{self, End, Output, Stage, ToolState};
+use super::super::render::{BoxMark, RenderCx, box_inset, boxed};
 use super::picture::Picture;
 
 /// Running calls show their elapsed time in seconds.
@@ -172,11 +172,16 @@ impl ToolCell {
                 (Stage::Running, Token::ToolPendingBg, self.elapsed(cx.now))
             }
             State::Done { result, took } => {
-                let failed = result.is_error();
-                (Stage::Done, if failed { Token::ToolErrorBg } else { Token::ToolSuccessBg }, *took)
+                let background = match result.output().end {
+                    End::Success => Token::ToolSuccessBg,
+                    End::Failure => Token::ToolErrorBg,
+                    End::Skipped => Token::ToolPendingBg,
+                };
+                (Stage::Done, background, *took)
             }
         };
-        let inner = cx.narrower(box_inset(cx.width));
+        let background = cx.style(background);
+        let inner = cx.narrower(box_inset(cx.width, background));
         let pictures: Vec<Row> = self.pictures.iter_mut().flat_map(|picture| picture.rows(&inner)).collect();
         let mut output = match &self.state {
             State::Running { partial: Some(partial), .. } => {
@@ -189,23 +194,16 @@ impl ToolCell {
             output.images.extend(pictures);
         }
         let state = ToolState { name: &self.name, arguments: &self.arguments, stage, output, time };
-        boxed(tool_view::rows(&state, &inner), cx.width, cx.style(background))
+        boxed(tool_view::rows(&state, &inner), cx.width, background, BoxMark::Tool)
     }
 }
 
 impl Outcome {
-    fn is_error(&self) -> bool {
-        match self {
-            Self::Result(result) => result.is_error,
-            Self::Missing(_) => true,
-        }
-    }
-
     fn output(&self) -> Output<'_> {
         match self {
             Self::Result(result) => output(&result.content, result.details.as_ref(), result.is_error),
             Self::Missing(reason) => {
-                Output { text: Cow::Borrowed(reason), images: Vec::new(), details: None, is_error: true }
+                Output { text: Cow::Borrowed(reason), end: End::Failure, ..Output::default() }
             }
         }
     }
@@ -216,7 +214,13 @@ fn output<'a>(content: &'a [ContentBlock], details: Option<&'a Value>, is_error:
         [ContentBlock::Text(text)] => Cow::Borrowed(text.text.as_str()),
         blocks => Cow::Owned(join_text(blocks)),
     };
-    Output { text, images: Vec::new(), details, is_error }
+    let end = match is_error {
+        false => End::Success,
+        // The model reads it as an error, but nothing went wrong.
+        true if text == SKIPPED_CALL => End::Skipped,
+        true => End::Failure,
+    };
+    Output { text, images: Vec::new(), details, end }
 }
 
 /// The result, without the bytes of its images: those stay in memory only until the terminal

@@ -9,7 +9,7 @@ use crate::tui::text::{Row, Run, Wrap, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
-use super::super::render::{RenderCx, box_inset, boxed};
+use super::super::render::{BoxMark, RenderCx, box_inset, boxed};
 use super::picture::Picture;
 
 #[derive(Debug)]
@@ -39,7 +39,8 @@ impl UserCell {
     }
 
     pub(super) fn rows(&mut self, cx: &RenderCx<'_>) -> Vec<Row> {
-        let inner = cx.narrower(box_inset(cx.width));
+        let background = cx.style(Token::UserMessageBg);
+        let inner = cx.narrower(box_inset(cx.width, background));
         let options = MarkdownOptions { keep_breaks: true, ..cx.markdown(cx.style(Token::UserMessageText)) };
         let render = |text: &str| markdown::render(text, inner.width, cx.theme, cx.highlighter, &options);
         let mut content = self.skill.as_ref().map(|skill| skill.title(&inner)).unwrap_or_default();
@@ -57,7 +58,7 @@ impl UserCell {
         if content.is_empty() {
             return content;
         }
-        boxed(content, cx.width, cx.style(Token::UserMessageBg))
+        boxed(content, cx.width, background, BoxMark::Prompt)
     }
 }
 

@@ -124,7 +124,7 @@ fn bash_while_it_runs() {
     insta::assert_snapshot!(stage.text(40), @"
     |
     |
-    | $ seq 1
+    | $ seq 1 …
     |
     ");
     let seq = call("bash", json!({ "command": "seq 1 12; exit 3", "timeout": 30 }));
@@ -184,7 +184,7 @@ fn bash_that_failed() {
     | line 11
     | line 12
     |
-    | Command exited with code 3
+    | ✗ Command exited with code 3
     | Took 1.2s
     |
     ");
@@ -206,7 +206,7 @@ fn bash_that_failed() {
     | line 11
     | line 12
     |
-    | Command exited with code 3
+    | ✗ Command exited with code 3
     | Took 1.2s
     |
     ");
@@ -293,17 +293,17 @@ fn read_that_failed() {
     |
     | read ~/other/a.txt
     |
-    | line 1
-    | line 2
-    | line 3
-    | line 4
-    | line 5
-    | line 6
-    | line 7
-    | line 8
-    | line 9
-    | line 10
-    | ... (2 more lines, ctrl+o to expand)
+    | ✗ line 1
+    |   line 2
+    |   line 3
+    |   line 4
+    |   line 5
+    |   line 6
+    |   line 7
+    |   line 8
+    |   line 9
+    |   line 10
+    |   ... (2 more lines, ctrl+o to expand)
     |
     ");
 }
@@ -361,7 +361,7 @@ fn edit_asks_then_shows_what_changed() {
     insta::assert_snapshot!(stage.text(40), @"
     |
     |
-    | edit src/x.ts
+    | edit src/x.ts …
     |
     | -alpha
     | +alphaX
@@ -401,7 +401,7 @@ fn edit_that_failed() {
     |
     | edit x
     |
-    | Could not find the exact text in x.
+    | ✗ Could not find the exact text in x.
     |
     ");
 }
@@ -414,7 +414,7 @@ fn write_shows_its_content_as_it_arrives() {
     insta::assert_snapshot!(stage.text(40), @"
     |
     |
-    | write out.rs
+    | write out.rs …
     |
     | fn a() {}
     |
@@ -423,7 +423,7 @@ fn write_shows_its_content_as_it_arrives() {
     insta::assert_snapshot!(stage.text(40), @"
     |
     |
-    | write out.rs
+    | write out.rs …
     |
     | fn a() {}
     | // more
@@ -584,7 +584,7 @@ fn calls_of_a_failed_answer_say_why() {
     |
     | ls src
     |
-    | Operation aborted
+    | ✗ Operation aborted
     |
     ");
 }
