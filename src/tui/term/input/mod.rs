@@ -88,9 +88,15 @@ fn push_pasted(c: char, clean: &mut String) {
 /// The control character encoded as `ESC [ <code> ; 5 u` at the start of `text`,
 /// and the length of the sequence.
 fn encoded_control(text: &str) -> Option<(char, usize)> {
+    const MAX_DIGITS: usize = 3;
     let after = text.strip_prefix("\x1b[")?;
-    let (code, _) = after.split_once(";5u")?;
+    // Not farther: a paste may have thousands of other sequences.
+    let n_digits = after.bytes().take(MAX_DIGITS).take_while(u8::is_ascii_digit).count();
+    let (code, rest) = after.split_at_checked(n_digits)?;
     let letter = code.parse::<u8>().ok().filter(u8::is_ascii_alphabetic)?;
+    if !rest.starts_with(";5u") {
+        return None;
+    }
     Some((char::from(letter & 0x1f), "\x1b[".len() + code.len() + ";5u".len()))
 }
 
@@ -113,6 +119,14 @@ mod tests {
         ] {
             assert_eq!(normalize_paste(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn large_pastes_of_coloured_text_are_linear_work() {
+        // Looking for the end of each sequence in all that follows would take hours.
+        let line = "\x1b[31mred\x1b[0m\r";
+        let clean = normalize_paste(&line.repeat(300_000));
+        assert_eq!(clean.len(), "[31mred[0m\n".len() * 300_000);
     }
 
     #[test]

@@ -285,6 +285,21 @@ mod tests {
     }
 
     #[test]
+    fn paste_arrives_whole_however_it_is_split() {
+        let bytes = "a\x1b[200~x\x1b[31m\r世\x1b[20\x1b[A\x1b[201~\x1b[Bb".as_bytes();
+        let pasted = Sent::Event(Event::Paste("x\x1b[31m\r世\x1b[20\x1b[A".to_owned()));
+        let expected = [plain('a'), pasted, key(KeyCode::Down, KeyModifiers::NONE), plain('b')];
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(parse(&mut Parser::default(), &single), expected);
+        for first in 0..=bytes.len() {
+            for second in first..=bytes.len() {
+                let chunks = [&bytes[..first], &bytes[first..second], &bytes[second..]];
+                assert_eq!(parse(&mut Parser::default(), &chunks), expected, "{first} {second}");
+            }
+        }
+    }
+
+    #[test]
     fn an_escape_that_was_waited_for_is_the_key() {
         let mut parser = Parser::default();
         let mut sent = Vec::new();
