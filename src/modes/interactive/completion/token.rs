@@ -56,9 +56,16 @@ impl<'a> Token<'a> {
     /// The last word of `before`, which may be empty. A word begins after a blank, a quote, `=`
     /// or punctuation of Chinese, Japanese and Korean; within quotes, blanks belong to it.
     pub(super) fn last(before: &'a str) -> Self {
-        if let Some(token) = Self::quoted(before) {
-            return token;
+        let word = Self::unquoted(before);
+        let is_file = |token: &Self| before[before.len() - token.n_bytes..].starts_with('@');
+        match Self::quoted(before) {
+            // A quote in prose ends later: `@` within it begins a file as anywhere else.
+            Some(token) if is_file(&token) || !is_file(&word) => token,
+            _ => word,
         }
+    }
+
+    fn unquoted(before: &'a str) -> Self {
         let start = before
             .rfind(is_boundary)
             .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
@@ -125,6 +132,9 @@ mod tests {
         check("x=@a", Some(Typed::File(token("a", 2, None))));
         check("see @\"my fi", Some(Typed::File(token("my fi", 7, Some('"')))));
         check("see @\"my file\" and", None);
+        check("he wrote \"look at @sr", Some(Typed::File(token("sr", 3, None))));
+        check("\"@sr", Some(Typed::File(token("sr", 3, None))));
+        check("see @\"my @fi", Some(Typed::File(token("my @fi", 8, Some('"')))));
         check("!git clone git@host", None);
         check("!ls @x", None);
         check("ls ./sr", Some(Typed::Path(token("./sr", 4, None))));
