@@ -17,7 +17,7 @@ use crate::session::{
     SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
-use crate::tui::term::{InputEvent, StartOver};
+use crate::tui::term::{Control, InputEvent, StartOver};
 use crate::tui::theme::Theme;
 use crate::util::paths;
 
@@ -541,6 +541,7 @@ impl App {
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Told(text) => self.status.hint = Some(text),
             EffectDone::Report(done) => self.dialogs.on_report(done),
+            EffectDone::NotCopied(text) => out.push(ScreenEffect::Control(Control::Copy(text)).into()),
             EffectDone::Exported(text) => self.tell(&text),
             EffectDone::SecretsFound { request, found } => {
                 self.dialogs.show(export::question(&request, &found));

@@ -1,6 +1,7 @@
 //! The clipboard of this machine, and files dropped on the terminal: read and made fit to send.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -95,6 +96,44 @@ impl Effects {
             }));
         });
     }
+}
+
+impl Effects {
+    /// Copies with tmux's own command, which passes the text on to the clipboard of its terminal;
+    /// answers with [`EffectDone::NotCopied`] if that fails. By default, tmux ignores programs
+    /// that use OSC 52.
+    pub(super) fn copy_in_tmux(&self, text: String) {
+        let done = self.done.clone();
+        tokio::spawn(async move {
+            let copied = worker::run("copy", move || match pipe_to("tmux", TMUX_COPY, &text) {
+                Ok(()) => None,
+                Err(_) => Some(text),
+            });
+            if let Ok(Some(text)) = copied.await {
+                drop(done.send(EffectDone::NotCopied(text)));
+            }
+        });
+    }
+}
+
+/// `-w` is for the clipboard of the terminal; tmux has it from 3.2 on.
+const TMUX_COPY: &[&str] = &["load-buffer", "-w", "-"];
+
+/// Runs a program with `text` as its input. Blocks.
+///
+/// # Errors
+/// If it cannot be started, does not read the text, or fails.
+fn pipe_to(program: &str, arguments: &[&str], text: &str) -> io::Result<()> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let written = child.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
+    let status = child.wait()?;
+    written?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("{program} failed"))) }
 }
 
 /// The images among files. What is none stays a path in the prompt.
@@ -228,6 +267,18 @@ fn files_of(list: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_reaches_the_program_that_copies_and_failures_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("copied");
+        let text = "äöü \u{1b}]52;c;x\u{7}\n".repeat(20_000);
+        pipe_to("sh", &["-c", "cat > \"$1\"", "sh", file.to_str().unwrap()], &text).unwrap();
+        assert_eq!(fs::read_to_string(file).unwrap(), text);
+        assert!(pipe_to("sh", &["-c", "cat > /dev/null; exit 1"], "x").is_err());
+        assert!(pipe_to("sh", &["-c", "exec 0<&-; exit 0"], &text).is_err());
+        assert!(pipe_to("/nowhere/tmux", TMUX_COPY, "x").is_err());
+    }
 
     #[test]
     fn files_of_the_clipboard_are_pasted_as_dropped_ones_would_be() {

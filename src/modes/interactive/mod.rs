@@ -68,7 +68,7 @@ use crate::util::clock::Clock;
 use super::Prompt;
 use super::output::write_err;
 use app::App;
-use appearance::Looks;
+use appearance::{Looks, in_tmux};
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
@@ -462,8 +462,13 @@ impl Interactive {
         if has_clipboard {
             self.effects.copy(text.clone());
         }
-        if has_clipboard && !terminal_env::copies_to_terminal(&self.effects.env) {
+        let is_forced = terminal_env::copies_to_terminal(&self.effects.env);
+        if has_clipboard && !is_forced {
             return;
+        }
+        if in_tmux(&self.effects.env) && !is_forced {
+            self.app.status.hint = Some("copied through tmux".to_owned());
+            return self.effects.copy_in_tmux(text);
         }
         let written = self.terminal.control(&Control::Copy(text));
         self.exit_unless_written(written);

@@ -165,6 +165,8 @@ pub(super) enum EffectDone {
     Report(ReportDone),
     Failed(String),
     Told(String),
+    /// A text that tmux did not take for the clipboard.
+    NotCopied(String),
 }
 
 impl Effect {
