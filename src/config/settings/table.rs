@@ -250,6 +250,7 @@ pub const ROWS: &[Row] = &[
     Row::kept("collapseChangelog", "Show one line about an update; kept, has no effect yet: pi shows nothing after an update"),
     Row::kept("markdown.mermaid", "Draw Mermaid diagrams; kept, has no effect yet: diagrams stay source"),
     Row::kept("sessionShareDestination", "Where shared sessions go; kept, has no effect yet"),
+    Row::kept("warnings.anthropicExtraUsage", "Warn that a subscription bills other programs extra; kept, has no effect yet: pi does not sign in to Anthropic subscriptions"),
     Row::kept("enableInstallTelemetry", "Report installations; kept, has no effect: pi reports nothing"),
     Row::kept("enableAnalytics", "Report usage; kept, has no effect: pi reports nothing"),
 ];

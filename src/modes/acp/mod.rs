@@ -187,7 +187,7 @@ impl Connection {
                 () = client.output().broken() => return,
                 Some(opening) = self.opening.next() => self.on_opened(opening),
                 Some(_) = self.tasks.join_next() => {}
-                input = inputs.recv() => match input {
+                input = client.output().room().then(|()| inputs.recv()) => match input {
                     Some(input) => self.on_input(input),
                     None => return,
                 },

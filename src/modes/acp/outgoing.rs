@@ -50,6 +50,18 @@ impl Waiting for Outgoing {
             (_, next) => Some(next),
         }
     }
+
+    fn answer_bytes(&self) -> usize {
+        match self {
+            Self::Line(line) => line.len(),
+            Self::Open(..)
+            | Self::Announce(_)
+            | Self::Change(..)
+            | Self::Replay(_)
+            | Self::Overwritten(..)
+            | Self::Closed(_) => 0,
+        }
+    }
 }
 
 /// The lines of all sessions.

@@ -168,7 +168,7 @@ impl Server {
                     None => return ExitCode::from(1),
                 },
                 Some((request, outcome)) = self.replies.next() => self.on_reply(request, outcome),
-                input = inputs.recv() => match input {
+                input = self.output.room().then(|()| inputs.recv()) => match input {
                     Some(input) => self.on_input(input),
                     None => return ExitCode::SUCCESS,
                 },

@@ -21,6 +21,8 @@ use crate::session::{BashId, SessionEvent, SessionUpdate};
 
 use super::events::Lines;
 
+/// Bytes of answers that wait before no more is asked for.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// Bytes collected for one write, if so many wait.
 const WRITE_BYTES: usize = 64 << 10;
 
@@ -28,6 +30,10 @@ const WRITE_BYTES: usize = 64 << 10;
 pub(in crate::modes) trait Waiting: Sized + Send + 'static {
     /// Adds `next` to this one, which waits last, if the two are one; returns it otherwise.
     fn join(&mut self, next: Self) -> Option<Self>;
+
+    /// Its size, if it is an answer to the client: a client that asks and does not read would
+    /// fill the memory with them. Events share their messages with the session.
+    fn answer_bytes(&self) -> usize;
 }
 
 /// Turns what waits into lines.
@@ -71,6 +77,7 @@ struct Shared<I> {
 
 struct Queue<I> {
     waiting: VecDeque<I>,
+    answer_bytes: usize,
     /// No more will come.
     closed: bool,
     broken: bool,
@@ -85,7 +92,7 @@ impl<I: Waiting> LineOutput<I> {
         format: impl LineFormat<Item = I>,
         sink: impl Write + Send + 'static,
     ) -> io::Result<Self> {
-        let queue = Queue { waiting: VecDeque::new(), closed: false, broken: false };
+        let queue = Queue { waiting: VecDeque::new(), answer_bytes: 0, closed: false, broken: false };
         let shared = Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() });
         let (written, state) = watch::channel(Written::default());
         let own = Arc::clone(&shared);
@@ -105,8 +112,24 @@ impl<I: Waiting> LineOutput<I> {
             Some(last) => last.join(next),
             None => Some(next),
         };
+        queue.answer_bytes += next.as_ref().map_or(0, I::answer_bytes);
         queue.waiting.extend(next);
         self.shared.changed.notify_one();
+    }
+
+    /// Returns while the client reads what it asked for: at once, unless very much of that
+    /// waits. Whoever reads requests calls it before each.
+    pub(in crate::modes) async fn room(&self) {
+        let mut state = self.state.clone();
+        loop {
+            state.borrow_and_update();
+            if self.shared.lock().answer_bytes < MAX_ANSWER_BYTES {
+                return;
+            }
+            if state.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Returns when the client has closed its end.
@@ -144,6 +167,13 @@ impl Waiting for Outgoing {
         match (self, next) {
             (Self::Update(last), Self::Update(new)) => join_updates(last, new).map(Self::Update),
             (_, next) => Some(next),
+        }
+    }
+
+    fn answer_bytes(&self) -> usize {
+        match self {
+            Self::Line(line) => line.len(),
+            Self::Update(_) | Self::NameBash(..) => 0,
         }
     }
 }
@@ -198,6 +228,7 @@ impl<I: Waiting> Shared<I> {
                 let mut queue = self.lock();
                 queue.broken = true;
                 queue.waiting.clear();
+                queue.answer_bytes = 0;
                 written.send_modify(|state| (state.broken, state.ended) = (true, true));
                 return;
             }
@@ -220,9 +251,12 @@ impl<I: Waiting> Shared<I> {
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
             let Some(next) = queue.waiting.pop_front() else { break };
+            queue.answer_bytes -= next.answer_bytes();
             drop(queue);
             if let Some(rest) = format.push(next, text) {
-                self.lock().waiting.push_front(rest);
+                let mut queue = self.lock();
+                queue.answer_bytes += rest.answer_bytes();
+                queue.waiting.push_front(rest);
             }
         }
         true
@@ -239,6 +273,7 @@ mod tests {
     use std::sync::Weak;
     use std::sync::mpsc;
 
+    use futures_util::FutureExt as _;
     use serde_json::json;
 
     use crate::ai::{
@@ -280,8 +315,10 @@ mod tests {
                 self.line.extend_from_slice(part);
                 if part.ends_with(b"\n") {
                     reading.longest_line = reading.longest_line.max(self.line.len());
-                    let line: Value = serde_json::from_slice(&self.line).unwrap();
-                    if let Some(delta) = line["assistantMessageEvent"]["delta"].as_str() {
+                    let head = &self.line[..self.line.len().min(400)];
+                    if head.windows(10).any(|window| window == b"text_delta") {
+                        let line: Value = serde_json::from_slice(&self.line).unwrap();
+                        let delta = line["assistantMessageEvent"]["delta"].as_str().unwrap();
                         reading.n_delta_bytes += delta.len();
                         reading.n_truncated_deltas += usize::from(line["truncated"] == true);
                     }
@@ -340,13 +377,14 @@ mod tests {
 
     #[tokio::test]
     async fn slim_lines_of_a_run_of_sixty_megabytes_are_short_and_nothing_of_it_is_kept() {
-        let answer = "0123456789abcde\n".repeat(1_500_000 / 16);
+        const N_ANSWERS: usize = 60;
+        let answer = "0123456789abcdef".repeat(60_000_000 / 16 / N_ANSWERS);
         let (output, reading) = start(EventStyle::Slim, None);
-        let handles = run(&output, 40, &answer);
+        let handles = run(&output, N_ANSWERS, &answer);
         // The end of a run is held back until the next event; its messages are not.
         assert!(output.finish(None).await);
         let reading = *reading.lock().unwrap();
-        assert_eq!(reading.n_delta_bytes, 40 * answer.len(), "{reading:?}");
+        assert_eq!(reading.n_delta_bytes, N_ANSWERS * answer.len(), "{reading:?}");
         assert!(reading.n_bytes > 60_000_000 && reading.longest_line < MAX_LINE_BYTES, "{reading:?}");
         // However long the run is: what was collected for a write, and the line that exceeded it.
         assert!(reading.largest_write < WRITE_BYTES + 2 * MAX_LINE_BYTES, "{reading:?}");
@@ -365,6 +403,24 @@ mod tests {
         let reading = *reading.lock().unwrap();
         assert_eq!((reading.n_delta_bytes, reading.n_truncated_deltas), (answer.len(), 0), "{reading:?}");
         assert!(reading.longest_line < MAX_LINE_BYTES, "{reading:?}");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_asks_and_does_not_read_is_not_asked_for_more() {
+        let (release, starts) = mpsc::channel();
+        let (output, reading) = start(EventStyle::Whole, Some(starts));
+        let answer = json!({ "data": "x".repeat(1 << 20) }).to_string();
+        let mut n_answers = 0;
+        while output.room().now_or_never().is_some() {
+            output.send(Outgoing::Line(answer.clone()));
+            n_answers += 1;
+            assert!(n_answers <= 2 + (MAX_ANSWER_BYTES >> 20), "the limit");
+        }
+        assert!(n_answers >= MAX_ANSWER_BYTES >> 20);
+        release.send(()).unwrap();
+        output.room().await;
+        assert!(output.finish(None).await);
+        assert_eq!(reading.lock().unwrap().n_bytes, n_answers * (answer.len() + 1));
     }
 
     #[tokio::test]
