@@ -61,7 +61,7 @@ fn describe(report: &ContextReport, home: Option<&Path>) -> String {
     }
     let total = ContextPart { tokens: report.tokens, ..ContextPart::default() };
     rows.push(row(report, "**Together**", &total));
-    let mut notes = Vec::new();
+    let mut notes = vec!["The tokens of the parts are estimates.".to_owned()];
     if let Some(counted) = report.counted {
         let share = share(counted, report.window).map(|share| format!(", {share} of the window"));
         let share = share.unwrap_or_default();
@@ -85,7 +85,7 @@ fn describe(report: &ContextReport, home: Option<&Path>) -> String {
     }
     let window = tokens_short(report.window);
     format!(
-        "| Part of the next request | Tokens, estimated | Share of {window} |\n|---|--:|--:|\n{}\n\n{}",
+        "| Part of the next request | Tokens | Share of {window} |\n|---|--:|--:|\n{}\n\n{}",
         rows.join("\n"),
         notes.join(" ")
     )
@@ -138,7 +138,7 @@ mod tests {
             n_pinned: 0,
         };
         insta::assert_snapshot!(describe(&report, Some(Path::new("/h"))), @"
-        | Part of the next request | Tokens, estimated | Share of 20k |
+        | Part of the next request | Tokens | Share of 20k |
         |---|--:|--:|
         | **System prompt** | 300 | 1.5 % |
         | · preamble | 200 | 1.0 % |
@@ -148,7 +148,7 @@ mod tests {
         | **Messages** | 200 | 1.0 % |
         | **Together** | 2.0k | 10 % |
 
-        The provider counted 2.3k tokens with the last answer, 12 % of the window. pi compacts the conversation above 16k tokens. 1 prompt template costs nothing until you call one.
+        The tokens of the parts are estimates. The provider counted 2.3k tokens with the last answer, 12 % of the window. pi compacts the conversation above 16k tokens. 1 prompt template costs nothing until you call one.
         ");
     }
 
