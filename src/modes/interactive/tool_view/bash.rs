@@ -36,6 +36,9 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
     let mut line = |text: &str, token: Token| rows.extend(wrap_plain(text, cx.width, cx.style(token)));
     if let Some(remark) = parts.remark {
         line(&sanitize_line(remark), Token::Warning);
+        if has_file(state) {
+            line("/output shows all of it", Token::Muted);
+        }
     }
     if let Some(status) = parts.status {
         let (mark, token) = end_mark(parts.end);
@@ -46,6 +49,11 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
         line(&format!("{word} {}", duration(time)), Token::Muted);
     }
     rows
+}
+
+/// Whether a file has the whole output.
+fn has_file(state: &ToolState<'_>) -> bool {
+    state.output.as_ref().and_then(|output| output.details?.get("fullOutputPath")).is_some()
 }
 
 /// A result split into the command's output and the tool's remarks.

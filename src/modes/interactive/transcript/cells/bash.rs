@@ -139,6 +139,7 @@ fn status(execution: &BashExecution, cx: &RenderCx<'_>) -> Vec<Row> {
         if let Some(path) = &execution.full_output_path {
             note.push(Run::new(" Full output: ", cx.style(Token::Warning)));
             note.push(cx.path(path, cx.style(Token::Warning)));
+            note.push(Run::new("; /output shows it", cx.style(Token::Muted)));
         }
         rows.extend(Wrap::new(cx.width).runs(&note));
     }

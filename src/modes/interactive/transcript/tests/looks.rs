@@ -231,6 +231,7 @@ fn bash_with_cut_output() {
     | y
     |
     | [Showing lines 1-2 of 9. Full output: /tmp/pi-bash-1.log]
+    | /output shows all of it
     | Took 1.2s
     |
     ");
