@@ -318,9 +318,9 @@ mod tests {
         for c in line.chars() {
             let cells = if c == '\t' { TAB_STOP - column % TAB_STOP } else { c.width().unwrap_or(0) };
             if c == '\t' {
-                out.extend(std::iter::repeat_n(' ', cells))
+                out.extend(std::iter::repeat_n(' ', cells));
             } else {
-                out.push(c)
+                out.push(c);
             }
             column += cells;
         }

@@ -37,7 +37,8 @@ pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec
         })
         .collect();
     let widths = column_widths(&cells, n_columns, usize::from(total));
-    let wrapped = widths.as_ref().map(|widths| cells.iter().map(|row| wrap_cells(row, widths)).collect());
+    let wrapped: Option<Vec<WrappedCells>> =
+        widths.as_ref().map(|widths| cells.iter().map(|row| wrap_cells(row, widths)).collect());
     let (Some(widths), Some(wrapped)) = (widths, wrapped.filter(|rows| !has_towers(rows))) else {
         return stacked(&cells, &table.alignments, total, base);
     };
@@ -63,7 +64,7 @@ fn wrap_cells(row: &[Vec<Run>], widths: &[usize]) -> WrappedCells {
     row.iter().zip(widths).map(|(runs, &width)| wrap_lines(runs, &wrap(width))).collect()
 }
 
-fn has_towers(rows: &Vec<WrappedCells>) -> bool {
+fn has_towers(rows: &[WrappedCells]) -> bool {
     let is_tower =
         |cell: &Vec<Row>| cell.len() > MAX_NARROW_ROWS && cell.iter().all(|row| row.width() < NARROW_COLUMN);
     rows.iter().any(|cells| cells.len() > 1 && cells.iter().any(is_tower))

@@ -40,7 +40,7 @@ pub(super) fn on_done(app: &mut App, done: ReadDone, out: &mut Vec<Effect>) {
             out.extend(input::take_copied(app).map(|text| ScreenEffect::Copy(text).into()));
         }
         ReadDone::Found { tree, query, positions } => {
-            view.on_found(&tree, &query, &positions, &app.transcript)
+            view.on_found(&tree, &query, &positions, &app.transcript);
         }
     }
 }

@@ -45,7 +45,7 @@ impl Earlier {
         let mut path = tree.path(tree.leaf());
         let kind = |position: usize| tree.entry(path[position]).kind;
         let is_message = |position: &usize| matches!(kind(*position), EntryKind::User | EntryKind::Assistant);
-        let is_first = |idx: &usize| transcript.first_entry() == Some(&tree.entry(*idx).id);
+        let is_first = |idx: &usize| transcript.first_entry() == Some(tree.entry(*idx).id);
         let first = path.iter().position(is_first).unwrap_or(0);
         let recent_start = EntryPlace::after((0..first).map(kind));
         let end = match n_released {
