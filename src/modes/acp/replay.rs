@@ -190,7 +190,7 @@ impl Conversation {
             text.push_str(&message::update_lines(&self.session, &[call.shown(&self.folders)]));
             pieces.push(Piece::Call(call));
         };
-        match forms.push((&entry.id, entry.kind), line, text, push_call) {
+        match forms.push((entry.id, entry.kind), line, text, push_call) {
             Some(Spliced::Lines) => true,
             Some(Spliced::Result { call_id }) => {
                 let place = start..text.len();

@@ -128,7 +128,7 @@ fn sessions_that_have_not_changed_are_known_before_any_folder_is_read() {
     assert_eq!(known(&SessionScope::All, 9), [&paths[2], &paths[1], &paths[0]].map(Clone::clone));
     assert_eq!(known(&SessionScope::All, 2), [&paths[2], &paths[1]].map(Clone::clone));
     let folder = bench.root.path().join("--other--");
-    assert_eq!(known(&SessionScope::Folder { folder, cwd: None }, 9), [PathBuf::new(); 0]);
+    assert!(known(&SessionScope::Folder { folder, cwd: None }, 9).is_empty());
 }
 
 #[test]

@@ -204,8 +204,17 @@ pub(in crate::ai) fn prompt(request: &Request, ids: IdRule, updates: Updates) ->
     let mut prompt =
         Prompt { system: placement.system, tools, tools_are_history, updates, turns, max_tokens: 0 };
     let wanted = request.options.max_tokens.unwrap_or(u64::MAX).min(request.model.max_tokens);
-    prompt.max_tokens = wanted.min(room(request.model.context_window, estimate_tokens(&prompt))).max(1);
+    prompt.max_tokens = fitting(wanted, request.model.context_window, &prompt).max(1);
     prompt
+}
+
+/// As much of an answer of `wanted` tokens as the window has room for.
+fn fitting(wanted: u64, window: u64, prompt: &Prompt<'_>) -> u64 {
+    // No text has more characters than bytes, and bytes need not be counted.
+    if wanted <= room(window, estimate_tokens(prompt, &|text| text.len() as u64)) {
+        return wanted;
+    }
+    wanted.min(room(window, estimate_tokens(prompt, &|text| text.chars().count() as u64)))
 }
 
 /// The text used where the API requires one and there is none.
@@ -226,10 +235,9 @@ fn room(window: u64, input: u64) -> u64 {
     }
 }
 
-/// A quarter of the characters, and a flat count per image.
-fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
+/// A quarter of the characters as `chars` counts them, and a flat count per image.
+fn estimate_tokens(prompt: &Prompt<'_>, chars: &dyn Fn(&str) -> u64) -> u64 {
     const IMAGE_CHARS: u64 = 4 * 1_200;
-    let chars = |text: &str| text.chars().count() as u64;
     let content = |content: &[Content<'_>]| -> u64 {
         let sizes = content.iter().map(|content| match content {
             Content::Text(text) => chars(text),
@@ -238,8 +246,9 @@ fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
         sizes.sum()
     };
     let mut total = chars(&prompt.system);
-    let declaration =
-        |tool: &ToolDeclaration| chars(&tool.name) + chars(&tool.description) + json_chars(&tool.parameters);
+    let declaration = |tool: &ToolDeclaration| {
+        chars(&tool.name) + chars(&tool.description) + json_chars(&tool.parameters, chars)
+    };
     total += prompt.tools.iter().map(|tool| declaration(tool)).sum::<u64>();
     for turn in &prompt.turns {
         match turn {
@@ -257,7 +266,7 @@ fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
                                 + thinking.thinking_signature.as_deref().map_or(0, chars)
                         }
                         Block::ToolCall { name, arguments, signature, .. } => {
-                            chars(name) + json_chars(arguments) + signature.map_or(0, chars)
+                            chars(name) + json_chars(arguments, chars) + signature.map_or(0, chars)
                         }
                     };
                 }
@@ -269,13 +278,14 @@ fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
 }
 
 /// The approximate number of characters of `value` as JSON.
-fn json_chars(value: &Value) -> u64 {
+fn json_chars(value: &Value, chars: &dyn Fn(&str) -> u64) -> u64 {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,
-        Value::String(text) => text.chars().count() as u64 + 2,
-        Value::Array(items) => items.iter().map(|item| json_chars(item) + 1).sum::<u64>() + 2,
+        Value::String(text) => chars(text) + 2,
+        Value::Array(items) => items.iter().map(|item| json_chars(item, chars) + 1).sum::<u64>() + 2,
         Value::Object(members) => {
-            members.iter().map(|(key, value)| key.len() as u64 + 4 + json_chars(value)).sum::<u64>() + 2
+            members.iter().map(|(key, value)| key.len() as u64 + 4 + json_chars(value, chars)).sum::<u64>()
+                + 2
         }
     }
 }

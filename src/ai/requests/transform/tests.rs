@@ -307,11 +307,14 @@ fn calls_of_the_past_keep_their_declarations() {
 fn the_answer_is_bounded_by_model_window_and_wish() {
     #[track_caller]
     fn check(window: u64, max_tokens: u64, input_tokens: usize, wish: Option<u64>, expected: u64) {
-        let text = "x".repeat(input_tokens * 4);
-        let mut request =
-            request(json!([user(&text)]), json!({"contextWindow": window, "maxTokens": max_tokens}));
-        request.options.max_tokens = wish;
-        assert_eq!(prompt(&request, WORD).max_tokens, expected);
+        // Characters count, not bytes.
+        for character in ["x", "世"] {
+            let text = character.repeat(input_tokens * 4);
+            let mut request =
+                request(json!([user(&text)]), json!({"contextWindow": window, "maxTokens": max_tokens}));
+            request.options.max_tokens = wish;
+            assert_eq!(prompt(&request, WORD).max_tokens, expected);
+        }
     }
     check(200_000, 64_000, 1_000, None, 64_000);
     check(200_000, 64_000, 1_000, Some(100), 100);
