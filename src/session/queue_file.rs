@@ -146,6 +146,12 @@ impl QueueFile {
         }
     }
 
+    /// Gives no ticket again that `earlier` gave: an editor that stores a draft with one would
+    /// drop messages that it has not seen.
+    pub(super) fn continue_tickets(&mut self, earlier: &Self) {
+        self.last_ticket = self.last_ticket.max(earlier.last_ticket);
+    }
+
     /// Continues beside the session at `session`, whose path has changed.
     pub(super) fn follow(&mut self, session: Option<&Path>) {
         let path = sidecar::path(session, ".queue");
@@ -450,6 +456,18 @@ mod tests {
         file.forget(taken.ticket);
         file.save(&queue(&["b"])).unwrap();
         assert_eq!(found(&session), queue(&["b"]));
+    }
+
+    #[test]
+    fn ticket_of_one_session_is_not_given_again_in_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut first = open(&folder.path().join("first.jsonl"));
+        let seen = first.give_back(vec!["a".into()], Vec::new()).ticket;
+        let mut second = open(&folder.path().join("second.jsonl"));
+        second.continue_tickets(&first);
+        second.give_back(vec!["b".into()], Vec::new());
+        // The editor has not seen the message yet.
+        assert!(second.held_by(seen).is_empty());
     }
 
     #[test]

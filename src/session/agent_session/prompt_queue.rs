@@ -85,7 +85,8 @@ impl PromptQueue {
     }
 
     /// Moves to another session, with the queues and the draft.
-    pub(super) fn move_to(&mut self, queue_file: QueueFile, draft_file: DraftFile) {
+    pub(super) fn move_to(&mut self, mut queue_file: QueueFile, draft_file: DraftFile) {
+        queue_file.continue_tickets(&self.queue_file);
         let mut old = std::mem::replace(&mut self.queue_file, queue_file);
         // The draft stays stored in the meantime.
         let left = std::mem::replace(&mut self.draft_file, draft_file);

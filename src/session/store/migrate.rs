@@ -84,21 +84,26 @@ pub(super) fn migrate_to(disk: &dyn Disk, path: &Path, target: &Path) -> io::Res
     atomic_file::write_on(disk, target, &bytes)
 }
 
-/// Version 1 was a list: entries get ids and follow each other.
+/// Version 1 was a list: entries get ids and follow each other. An entry that has both, because
+/// only the header lost its version, keeps them.
 fn to_version_2(lines: &mut [&mut Map<String, Value>]) {
     let mut parent = Value::Null;
     let mut ids = Vec::with_capacity(lines.len());
     ids.push(Value::Null);
     let mut taken = HashSet::new();
     for fields in lines.iter_mut().skip(1) {
-        // Eight digits collide in long sessions.
-        let mut id = short_id();
-        while !taken.insert(id.clone()) {
-            id = short_id();
-        }
-        let id = Value::from(id);
-        fields.insert("id".to_owned(), id.clone());
-        fields.insert("parentId".to_owned(), parent);
+        let own = fields.get("id").filter(|id| id.is_string() && fields.contains_key("parentId")).cloned();
+        let id = own.unwrap_or_else(|| {
+            // Eight digits collide in long sessions.
+            let mut id = short_id();
+            while !taken.insert(id.clone()) {
+                id = short_id();
+            }
+            let id = Value::from(id);
+            fields.insert("id".to_owned(), id.clone());
+            fields.insert("parentId".to_owned(), parent.take());
+            id
+        });
         parent = id.clone();
         ids.push(id);
     }
@@ -124,5 +129,32 @@ fn to_version_3(lines: &mut [&mut Map<String, Value>]) {
         {
             message.insert("role".to_owned(), "custom".into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::util::disk::SystemDisk;
+
+    #[test]
+    fn entries_that_have_ids_keep_them_where_only_the_header_lost_its_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let header = json!({"type": "session", "vession": 3, "id": "s", "cwd": "/"});
+        let first = json!({"type": "model_change", "id": "a", "parentId": null});
+        let second = json!({"type": "model_change", "id": "b", "parentId": "a"});
+        // Of another branch.
+        let third = json!({"type": "model_change", "id": "c", "parentId": "a"});
+        let old = json!({"type": "model_change"});
+        std::fs::write(&path, format!("{header}\n{first}\n{second}\n{third}\n{old}\n")).unwrap();
+        migrate_to(&SystemDisk, &path, &path).unwrap();
+        let migrated = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<Value> = migrated.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines[0]["version"], CURRENT_VERSION);
+        assert_eq!(lines[1..4], [first, second, third]);
+        assert_eq!((lines[4]["parentId"].as_str(), lines[4]["id"].is_string()), (Some("c"), true));
     }
 }

@@ -472,21 +472,25 @@ impl Tree {
         {
             return Some(before);
         }
+        let mut before_gap = None;
         // At most one step per gap, because damaged lines may refer to each other.
         for _ in 0..=self.gaps_by_id.len() {
             if let Some(parent) = self.find(id, idx) {
                 return Some(parent);
             }
             match self.gaps_by_id.get(id) {
-                Some((_, GapParent::Id(above))) => id = above,
+                Some((n_before, GapParent::Id(above))) => {
+                    id = above;
+                    before_gap = n_before.checked_sub(1);
+                }
                 Some((_, GapParent::None)) => return None,
                 Some((n_before, GapParent::Unknown)) => return n_before.checked_sub(1),
-                // The parent must be one of the gaps without an id; the last one above is
-                // the most likely.
+                // The parent that a damaged line names may be damaged too. Otherwise it must
+                // be one of the gaps without an id; the last one above is the most likely.
                 None => {
                     let n_above = self.unnamed_gaps.partition_point(|n_before| *n_before <= idx);
                     let above = || self.unnamed_gaps[..n_above].last()?.checked_sub(1);
-                    return self.similar(id, idx).or_else(above);
+                    return self.similar(id, idx).or(before_gap).or_else(above);
                 }
             }
         }
@@ -678,6 +682,7 @@ mod tests {
         };
         let gap = |id: &str, parent| Gap { id: Some(EntryId::new(id)), parent };
         assert_eq!(branch(gap("c", GapParent::Id(EntryId::new("a")))), "a d");
+        assert_eq!(branch(gap("c", GapParent::Id(EntryId::new("a*,")))), "a x d", "no entry has this id");
         assert_eq!(branch(gap("c", GapParent::None)), "d");
         assert_eq!(branch(gap("c", GapParent::Unknown)), "a x d");
         assert_eq!(branch(gap("c", GapParent::Id(EntryId::new("c")))), "d", "it names itself");
