@@ -277,7 +277,7 @@ impl<P: LineParts> PagedText for LinesText<P> {
     }
 }
 
-/// A text in memory, in parts of [`PART_LINES`].
+/// A text in memory, in parts of `PART_LINES`.
 pub struct WholeText {
     text: String,
     /// Where parts begin.
