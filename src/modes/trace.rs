@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::session::{CallOf, ToolStats, Trace, TracePage, TraceStep, TracedCall, TracedMessage};
 use crate::util::clock::Zone;
+use crate::util::counted;
 use crate::util::escapes::without_escapes;
 
 use super::output::write_out;
@@ -139,7 +140,7 @@ fn messages_of(page: &TracePage<'_>, zone: &Zone) -> String {
 
 fn describe(message: &TracedMessage, zone: &Zone) -> String {
     let status = if message.completed { "completed" } else { "not completed" };
-    let steps = counted(message.steps.len(), "step");
+    let steps = counted(message.steps.len() as u64, "step");
     let mut text = format!(
         "{}  {}  version {}  {steps}  {status}\n  {}\n",
         zone.time(message.time.0 / 1_000_000),
@@ -221,10 +222,6 @@ fn duration(ms: Option<u64>, estimated: bool) -> String {
 
 fn shown_ms(ms: u64) -> String {
     if ms < 10_000 { format!("{ms}ms") } else { format!("{:.1}s", ms as f64 / 1e3) }
-}
-
-fn counted(n: usize, unit: &str) -> String {
-    if n == 1 { format!("1 {unit}") } else { format!("{n} {unit}s") }
 }
 
 /// The start of `text` on one line, without control characters.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use crate::ai::{Quota, QuotaWindow};
 use crate::session::{UsageReport, UsageSum};
 use crate::util::clock::Zone;
+use crate::util::counted;
 use crate::util::escapes::without_escapes;
 use crate::util::paths;
 
@@ -81,9 +82,12 @@ fn section<'a>(
 
 fn totals(report: &UsageReport) -> String {
     let total = &report.total;
-    let mut lines = vec![format!("Total: {}, {}", counted(total.requests), usd(total.cost_usd))];
+    let mut lines = vec![format!("Total: {}, {}", counted(total.requests, "request"), usd(total.cost_usd))];
     if total.plan_requests > 0 {
-        lines.push(format!("On flat-rate plans, without a price: {}", counted(total.plan_requests)));
+        lines.push(format!(
+            "On flat-rate plans, without a price: {}",
+            counted(total.plan_requests, "request")
+        ));
     }
     lines.extend(savings_line(total).map(|line| format!("Cache: {line}")));
     lines.extend(rate_line(report).map(|line| format!("Rate: {line}")));
@@ -150,10 +154,6 @@ fn window_text(window: &QuotaWindow, now_ms: u64, zone: &Zone) -> String {
         None => String::new(),
     };
     format!("{} {used}{resets}", without_escapes(&window.name))
-}
-
-fn counted(requests: u64) -> String {
-    if requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") }
 }
 
 /// Dollars with four digits below a cent, otherwise two.

@@ -2,6 +2,7 @@
 
 pub mod atomic_file;
 pub mod clock;
+mod counted;
 pub mod disk;
 pub mod escapes;
 mod file_identity;
@@ -18,3 +19,5 @@ pub mod process;
 pub mod terminal_line;
 mod watchdog;
 pub mod worker;
+
+pub use counted::counted;

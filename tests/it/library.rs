@@ -66,7 +66,7 @@ async fn a_front_end_of_the_program_shows_a_session_and_answers_questions() {
     > read hello.txt
     I'll read `hello.txt`.
     [read {"path":"hello.txt"}]
-    `hello.txt` has 1 lines and 2 words. It begins with:
+    `hello.txt` has 1 line and 2 words. It begins with:
 
     > hello world
 

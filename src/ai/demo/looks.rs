@@ -6,6 +6,7 @@ use super::rules::{Case, failure, one_call, shell_quoted, text_of};
 use super::words::{bare, path, quoted};
 use super::{Answer, Call};
 use crate::ai::messages::join_text;
+use crate::util::counted;
 
 pub(super) fn list(case: &Case<'_>) -> Option<Answer> {
     let openings = [
@@ -85,8 +86,8 @@ fn start_of(name: &str, text: &str) -> String {
     let words = text.split_whitespace().count();
     let heading = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(empty)").trim();
     let heading: String = heading.chars().take(80).collect();
-    let n_lines = text.lines().count();
-    format!("`{name}` has {n_lines} lines and {words} words. It begins with:\n\n> {heading}\n\n")
+    let (lines, words) = (counted(text.lines().count() as u64, "line"), counted(words as u64, "word"));
+    format!("`{name}` has {lines} and {words}. It begins with:\n\n> {heading}\n\n")
 }
 
 pub(super) fn search(case: &Case<'_>) -> Option<Answer> {

@@ -8,6 +8,7 @@ use crate::session::{
     SessionState, UsageRecord, UsageReport, UsageSum, read_quotas, read_usage, usage_since,
 };
 use crate::util::clock::Zone;
+use crate::util::counted;
 use crate::util::paths;
 
 use super::super::usage::{quota_line, rate_line, savings_line, usd};
@@ -77,8 +78,10 @@ fn describe(
         (
             "Messages",
             format!(
-                "{} from you, {} answers, {} tool results",
-                totals.n_user, totals.n_assistant, totals.n_tool_results
+                "{} from you, {}, {}",
+                totals.n_user,
+                counted(totals.n_assistant as u64, "answer"),
+                counted(totals.n_tool_results as u64, "tool result")
             ),
         ),
     ];

@@ -17,6 +17,8 @@ use crate::ai::{
     Refused, Rejection, Request, RequestPath, StreamOptions, ToolCall, UserContent, UserMessage,
 };
 
+use crate::util::counted;
+
 use super::projection::Source;
 use super::recovery::Breadth;
 use super::store::{ContextEdit, Replacement};
@@ -135,7 +137,7 @@ pub(super) fn plan(
 }
 
 fn count(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+    counted(n as u64, noun)
 }
 
 /// The maximum number of images in an error text: the number before the word "images",
