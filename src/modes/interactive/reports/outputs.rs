@@ -3,7 +3,6 @@
 //! A session keeps the end of a long output and the path of a file with all of it; the file is in the
 //! system's temporary directory and may be gone. Everything here blocks.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use crate::ai::{Message, ToolResultMessage, join_text};
 use crate::session::{
     BashExecution, Entry, EntryBody, EntryKind, Reply, SessionCommand, SessionMessage, SessionTree,
 };
+use crate::util::os;
 
 use super::super::effects::Effects;
 use super::super::msg::EffectDone;
@@ -82,8 +82,13 @@ pub(super) fn read(source: &OutputSource) -> String {
 
 /// The text of a file, and the bytes before it that are left out.
 fn read_end(path: &Path) -> io::Result<(String, u64)> {
-    let mut file = File::open(path)?;
-    let n_left_out = file.metadata()?.len().saturating_sub(MAX_BYTES);
+    // A session of somebody else may name anything.
+    let mut file = os::open_plain(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let n_left_out = metadata.len().saturating_sub(MAX_BYTES);
     file.seek(SeekFrom::Start(n_left_out))?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut bytes)?;
@@ -219,6 +224,22 @@ mod tests {
             "{left}"
         );
         assert!(left.ends_with("\nlast"), "{left}");
+    }
+
+    #[test]
+    fn file_of_a_session_that_is_none_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, "secret").unwrap();
+        std::os::unix::fs::symlink(&secret, &link).unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in ["/dev/zero".as_ref(), folder.path(), &link, &pipe] {
+            let tree = tree_of(&[result("last", json!({"fullOutputPath": path, "truncation": {}}))]);
+            let shown = all_of(&tree, 0);
+            assert!(shown.contains("which cannot be read") && shown.ends_with("\nlast"), "{shown}");
+        }
     }
 
     #[test]
