@@ -9,10 +9,11 @@ use ratatui::layout::{Position, Size};
 use tokio::sync::mpsc;
 
 use crate::config::{Env, TuiMode};
-use crate::session::{self, Deltas, OpenSession, ResourceOptions, Services, SessionHandle};
+use crate::session::{self, Deltas, OpenSession, ResourceOptions, Services, SessionEvents, SessionHandle};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::{
-    InlineWindow, InputBroker, Questions, TerminalGuard, TerminalModes, TerminalOutput, record_output,
+    InlineWindow, InputBroker, Questions, TerminalAnswers, TerminalGuard, TerminalModes, TerminalOutput,
+    record_output,
 };
 use crate::tui::theme::Theme;
 use crate::util::process;
@@ -26,6 +27,7 @@ use super::effects::Effects;
 use super::frames::FrameClock;
 use super::fullscreen;
 use super::keybindings;
+use super::msg::EffectDone;
 use super::overlays::ModelChoice;
 use super::pictures::{self, PictureGallery, PictureView};
 use super::program_status;
@@ -130,7 +132,33 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let mut app = app(&start, &handle, shown, &highlighter, &mut problems);
     app.program_status.is_shown = status.unwrap_or(answers.shows_status);
     let (done, effects_done) = mpsc::unbounded_channel();
-    let effects = Effects {
+    let effects = effects(&start, (handle, events), done, answers, highlighter);
+    let mut interactive = Interactive {
+        app,
+        terminal: Terminal::new(Ui::new(screen), guard, signals, input, Drawing { links, pictures: gallery }),
+        frames: FrameClock::default(),
+        effects,
+        effects_done,
+        panicked,
+        clock: start.services.clock.clone(),
+        exit: None,
+        problems,
+    };
+    interactive.begin(start);
+    let code = interactive.run().await;
+    process::kill_all();
+    Ok(code)
+}
+
+/// What effects work on, at the start.
+fn effects(
+    start: &InteractiveStart,
+    (handle, events): (SessionHandle, SessionEvents),
+    done: mpsc::UnboundedSender<EffectDone>,
+    answers: TerminalAnswers,
+    highlighter: Highlighter,
+) -> Effects {
+    Effects {
         link: SessionLink::new(handle, events, Arc::clone(&start.services), start.cwd.clone()),
         done,
         sessions: SessionFolders {
@@ -150,22 +178,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         themes: start.themes.clone(),
         sign_in: None,
         tree_searches: Arc::default(),
-    };
-    let mut interactive = Interactive {
-        app,
-        terminal: Terminal::new(Ui::new(screen), guard, signals, input, Drawing { links, pictures: gallery }),
-        frames: FrameClock::default(),
-        effects,
-        effects_done,
-        panicked,
-        clock: start.services.clock.clone(),
-        exit: None,
-        problems,
-    };
-    interactive.begin(start);
-    let code = interactive.run().await;
-    process::kill_all();
-    Ok(code)
+    }
 }
 
 /// What the first frame looks like.
