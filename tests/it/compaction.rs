@@ -94,6 +94,78 @@ async fn summary_takes_the_place_of_what_came_before_the_last_exchange() {
 }
 
 #[tokio::test]
+async fn a_conversation_longer_than_the_window_is_summarised_in_portions() {
+    // A request for a summary may have 3,200 characters of the conversation.
+    let too_long = FakeAnswer::failed("400: prompt is too long: 1200 tokens > 1000 maximum");
+    let answers = [
+        texts(["a1", "a2", "a3", "a4", "SUMMARY 1"]),
+        // Two questions are more tokens than their length tells.
+        vec![too_long],
+        texts(["SUMMARY 2", "SUMMARY 3"]),
+    ];
+    let bench = SessionBench::new(answers.concat()).settings(json!({
+        "compaction": { "enabled": false, "keepRecentTokens": 2, "reserveTokens": 100 }, "retry": { "maxRetries": 0 }
+    }));
+    let mut session = bench.start().await;
+    for (name, filler) in [("first", 1_900), ("second", 1_000), ("third", 1_000), ("fourth", 10)] {
+        session.ask(&format!("{name} {}", "x".repeat(filler))).await;
+    }
+    compact(&mut session, Some("all of it")).await;
+    let prompts: Vec<String> =
+        bench.provider.requests()[4..].iter().map(|request| sent(request).concat()).collect();
+    let named = |prompt: &String| -> Vec<&str> {
+        let names = ["first", "second", "third", "fourth", "SUMMARY 1", "SUMMARY 2", "all of it"];
+        names.into_iter().filter(|name| prompt.contains(name)).collect()
+    };
+    assert_eq!(
+        prompts.iter().map(named).collect::<Vec<_>>(),
+        [
+            vec!["first", "all of it"],
+            vec!["second", "third", "SUMMARY 1", "all of it"],
+            vec!["second", "SUMMARY 1", "all of it"],
+            vec!["third", "SUMMARY 2", "all of it"],
+        ]
+    );
+    let stored = compaction_of(&session);
+    assert_eq!(stored.summary, "SUMMARY 3");
+    assert_eq!(bench.provider.n_left(), 0);
+}
+
+#[tokio::test]
+async fn what_is_too_long_for_any_summary_is_left_out_and_said() {
+    let answers =
+        [vec![FakeAnswer::of_text("a"); 20], texts(["S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8"])]
+            .concat();
+    let bench = SessionBench::new(answers).settings(json!({
+        "compaction": { "enabled": false, "keepRecentTokens": 2, "reserveTokens": 100 }, "retry": { "maxRetries": 0 }
+    }));
+    let mut session = bench.start().await;
+    for at in 0..20 {
+        session.ask(&format!("question {at} {}", "x".repeat(1_900))).await;
+    }
+    compact(&mut session, None).await;
+    let summary = compaction_of(&session).summary;
+    assert!(
+        summary.starts_with("S8\n\nNot in this summary, because they are too long: the earliest "),
+        "{summary}"
+    );
+    assert_eq!(bench.provider.n_left(), 0);
+}
+
+#[tokio::test]
+async fn a_summary_that_fits_in_no_way_changes_nothing() {
+    let too_long = || FakeAnswer::failed("400: prompt is too long: 1200 tokens > 1000 maximum");
+    let bench = bench([texts(["a1", "a2"]), vec![too_long(), too_long(), too_long()]].concat());
+    let mut session = bench.start().await;
+    session.ask("first question").await;
+    session.ask("second question").await;
+    let before = session.on_disk();
+    let lines = compact(&mut session, None).await;
+    assert!(lines.iter().any(|line| line.contains("not even in parts")), "{lines:?}");
+    assert_eq!(session.on_disk(), before);
+}
+
+#[tokio::test]
 async fn a_full_window_is_compacted_after_the_answer() {
     let bench = bench(vec![
         filling("first", 100),
@@ -554,7 +626,8 @@ async fn plans_are_those_of_the_original() {
     for plan in plans {
         let settings =
             json!({ "compaction": { "keepRecentTokens": plan["keepRecentTokens"], "reserveTokens": 100 } });
-        let bench = SessionBench::new(texts(["one", "two"])).settings(settings);
+        // The window is small, so these are summarised in portions.
+        let bench = SessionBench::new(vec![FakeAnswer::of_text("a part"); 20]).settings(settings);
         let text = fs::read_to_string(folder.join(plan["session"].as_str().unwrap())).unwrap();
         // The file of the bench has a header of its own.
         let path = bench.session_file(text.split_once('\n').unwrap().1);

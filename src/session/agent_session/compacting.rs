@@ -9,7 +9,8 @@ use crate::ai::{self, AssistantMessage, Extra, Message, Model, StopReason, Syste
 
 use super::super::command::Reply;
 use super::super::compaction::{
-    self, CompactionPlan, NothingToCompact, Summarizer, Summary, SummaryError, context_tokens,
+    self, CompactionPlan, NothingToCompact, PlanLimits, Summarizer, Summary, SummaryError, context_tokens,
+    context_tokens_up_to,
 };
 use super::super::event::{CompactionReason, NoticeLevel, SessionEvent, SummarySource};
 use super::super::handle::SessionError;
@@ -17,8 +18,8 @@ use super::super::projection;
 use super::super::refusal::Refusal;
 use super::super::run::{self, ActiveRun, RequestChange};
 use super::super::state::Phase;
-use super::super::store::{Compaction, EntryBody};
-use super::super::summary_draft::{SummaryDraft, latest_compaction};
+use super::super::store::{Compaction, EntryBody, EntryKind};
+use super::super::summary_draft::SummaryDraft;
 use super::AgentSession;
 use super::budgeting::Budgeting;
 use super::reviewing::Reviewing;
@@ -26,7 +27,7 @@ use super::summaries::{ActiveSummary, SummaryPurpose, summarizer};
 
 /// What a summary that is being written is going to replace.
 pub(super) struct ActiveCompaction {
-    plan: CompactionPlan,
+    plan: Box<CompactionPlan>,
     tokens_before: u64,
     reason: CompactionReason,
     /// Whether the user decides about the summary before it takes effect.
@@ -123,8 +124,7 @@ impl<'s> Compacting<'s> {
         if !policy.enabled || model.context_window == 0 || limit == 0 {
             return Some(then);
         }
-        let branch = self.session.log.context_branch();
-        if context_tokens(&branch, &projection::messages(&branch)) <= limit {
+        if context_tokens_up_to(&mut self.session.log.context(), limit) <= limit {
             return Some(then);
         }
         self.try_start(CompactionReason::Threshold, then).await
@@ -205,10 +205,13 @@ impl<'s> Compacting<'s> {
         let model = Arc::clone(session.model.model());
         let settings = session.settings.get();
         let budget = settings.values.compaction.budget(&model.reference());
-        let plan = compaction::plan(&session.log.branch_to_summarize(), budget.keep_recent_tokens)
-            .map_err(Unprepared::Nothing)?;
-        let context = session.log.context_branch();
-        let tokens_before = context_tokens(&context, &projection::messages(&context));
+        let limits = PlanLimits {
+            keep_recent: budget.keep_recent_tokens,
+            window: model.context_window,
+            reserve: budget.reserve_tokens,
+        };
+        let plan = compaction::plan_of(&mut session.log.context(), limits).map_err(Unprepared::Nothing)?;
+        let tokens_before = context_tokens_up_to(&mut session.log.context(), model.context_window);
         let summarizer =
             summarizer(session, SummarySource::Compaction(reason)).await.map_err(Unprepared::NoKey)?;
         Ok((plan, tokens_before, summarizer))
@@ -223,6 +226,7 @@ impl<'s> Compacting<'s> {
         let cancel = summarizer.cancel.clone();
         let planned = plan.clone();
         let task = tokio::spawn(async move { summarizer.summarize(&planned, focus.as_deref()).await });
+        let plan = Box::new(plan);
         let purpose =
             SummaryPurpose::Compaction(ActiveCompaction { plan, tokens_before, reason, with_review, then });
         self.session.run.on_summary_start(ActiveSummary { task, cancel, purpose });
@@ -294,7 +298,7 @@ impl<'s> Compacting<'s> {
     }
 
     fn draft(&mut self, plan: &CompactionPlan, summary: Summary, tokens_before: u64) -> SummaryDraft {
-        let branch = self.session.log.branch_to_summarize();
+        let after = self.session.log.store().last_of(&[EntryKind::Compaction]);
         SummaryDraft {
             text: summary.text,
             first_kept_entry_id: plan.first_kept_entry_id.clone(),
@@ -303,7 +307,7 @@ impl<'s> Compacting<'s> {
             model: self.session.model.model().reference(),
             usage: summary.usage,
             details: plan.details(),
-            after: latest_compaction(&branch).cloned(),
+            after,
         }
     }
 
@@ -311,7 +315,7 @@ impl<'s> Compacting<'s> {
     /// estimated tokens of the next request.
     pub(super) fn store(&mut self, replacement: Replacement) -> u64 {
         let session = &mut *self.session;
-        let messages = projection::messages(&session.log.context_branch());
+        let messages = projection::messages(&session.log.context().system());
         let now_ms = session.services.clock.now_ms();
         let Replacement { text, quotes, first_kept_entry_id, tokens_before, details, usage } = replacement;
         let cost_usd = usage.cost.total;

@@ -14,7 +14,7 @@ use super::super::outbox::Outbox;
 use super::super::pins;
 use super::super::refusal::Refusal;
 use super::super::state::{Phase, SessionState};
-use super::super::store::{EntryBody, UsageEntry};
+use super::super::store::{EntryBody, EntryId, UsageEntry};
 use super::super::summary_draft::{SummaryDraft, SummaryFile};
 use super::AgentSession;
 use super::compacting::{Compacting, Replacement};
@@ -85,7 +85,8 @@ impl<'s> Reviewing<'s> {
     pub(super) fn show_waiting(&mut self) -> bool {
         let session = &mut *self.session;
         let Some(draft) = session.drafted.current.clone() else { return false };
-        if !draft.fits(&session.log.branch_to_summarize()) {
+        let first_kept = EntryId::new(&draft.first_kept_entry_id);
+        if !draft.fits(&session.log.context().landmarks(&first_kept)) {
             self.drop_draft();
             let text = "Discarded an earlier draft of a summary: the conversation was compacted or \
                         continued elsewhere since it was written.";
@@ -147,7 +148,7 @@ impl<'s> Reviewing<'s> {
         if let Some(holder) = session.log.store().locked_by() {
             return Err(Refusal::ReadOnly { holder: holder.to_owned() }.into());
         }
-        let branch = session.log.branch_to_summarize();
+        let branch = session.log.context().landmarks(&EntryId::new(&draft.first_kept_entry_id));
         let first_kept = draft.first_kept(&branch).filter(|_| draft.fits(&branch));
         let first_kept = first_kept.ok_or(Refusal::StaleSummary)?;
         Compacting::of(session).store(Replacement {

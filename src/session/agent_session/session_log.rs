@@ -17,7 +17,7 @@ use super::super::outbox::Outbox;
 use super::super::pins;
 use super::super::refusal::Refusal;
 use super::super::state::SessionState;
-use super::super::store::{self, Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
+use super::super::store::{ContextReader, Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
 use super::super::user_bash::BashId;
 
 /// Maximum time until a written line is durable against power loss.
@@ -97,9 +97,9 @@ impl SessionLog {
         &self.store.header().id
     }
 
-    /// See [`store::branch_to_summarize`].
-    pub(super) fn branch_to_summarize(&mut self) -> Vec<Arc<Entry>> {
-        store::branch_to_summarize(&mut self.store, &self.pinned)
+    /// Reads what matters to the model.
+    pub(super) fn context(&mut self) -> ContextReader<'_> {
+        ContextReader::new(&mut self.store, &self.pinned)
     }
 
     /// See [`SessionStore::context_branch`].

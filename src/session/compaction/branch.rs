@@ -12,7 +12,7 @@ use super::estimate::message_tokens;
 use super::plan::Files;
 
 /// The window of a model of which it is not known.
-const DEFAULT_WINDOW: u64 = 128_000;
+pub(super) const DEFAULT_WINDOW: u64 = 128_000;
 
 /// The end of a branch, as far as it fits into a request.
 #[derive(Debug, Clone)]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::ai::{AssistantBlock, ContentBlock, Message, SystemMessage, UserContent};
 
-use super::super::store::{Entry, EntryBody, SessionMessage};
+use super::super::projection;
+use super::super::store::{ContextReader, Entry, EntryBody, SessionMessage};
 
 /// Average number of characters per token.
 const CHARS_PER_TOKEN: u64 = 4;
@@ -30,29 +31,52 @@ pub(in super::super) fn tokens_of_chars(n_chars: u64) -> u64 {
     n_chars.div_ceil(CHARS_PER_TOKEN)
 }
 
+/// The number of characters that are estimated as that many tokens.
+pub(super) fn chars_of_tokens(n_tokens: u64) -> u64 {
+    n_tokens.saturating_mul(CHARS_PER_TOKEN)
+}
+
 /// Tokens of a conversation: the count of the latest answer on `branch`, if it is still
 /// valid, plus an estimate of later messages; otherwise an estimate of `messages`,
 /// which are those of the branch.
 pub(in super::super) fn context_tokens(branch: &[Arc<Entry>], messages: &[Arc<Message>]) -> u64 {
-    let estimate = || messages.iter().map(|message| message_tokens(message)).sum();
+    counted(branch, messages).unwrap_or_else(|| messages.iter().map(|message| message_tokens(message)).sum())
+}
+
+/// Like [`context_tokens`], without reading more of the conversation than is needed to know
+/// the number or that there are more than `limit`. What was not read counts by its length.
+pub(in super::super) fn context_tokens_up_to(context: &mut ContextReader<'_>, limit: u64) -> u64 {
+    let mut tokens = 0;
+    let mut is_counted = false;
+    let n_unread_bytes = context.read_end(|entries| {
+        let messages = projection::messages(entries);
+        let known = counted(entries, &messages);
+        is_counted = known.is_some();
+        tokens = known.unwrap_or_else(|| messages.iter().map(|message| message_tokens(message)).sum());
+        is_counted || tokens > limit
+    });
+    if is_counted { tokens } else { tokens.saturating_add(tokens_of_chars(n_unread_bytes)) }
+}
+
+/// The tokens of a conversation if an answer on `branch`, or on its end, counted them.
+fn counted(branch: &[Arc<Entry>], messages: &[Arc<Message>]) -> Option<u64> {
     // An edit or a compaction invalidates the count of an earlier answer.
-    let counted = branch.iter().rposition(|entry| match &entry.body {
+    let at = branch.iter().rposition(|entry| match &entry.body {
         EntryBody::Compaction(_) | EntryBody::ContextEdit(_) => true,
         EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
             Message::Assistant(answer) => !answer.is_failed() && answer.usage.total_tokens > 0,
             Message::System(_) | Message::User(_) | Message::ToolResult(_) => false,
         },
         _ => false,
-    });
-    let Some(at) = counted else { return estimate() };
+    })?;
     let EntryBody::Message { message: SessionMessage::Model(message), .. } = &branch[at].body else {
-        return estimate();
+        return None;
     };
-    let Message::Assistant(answer) = &**message else { return estimate() };
+    let Message::Assistant(answer) = &**message else { return None };
     let known = answer.usage.prompt_tokens().saturating_add(answer.usage.output);
     let after = messages.iter().rposition(|other| Arc::ptr_eq(other, message)).map_or(0, |place| place + 1);
     let later: u64 = messages[after..].iter().map(|message| message_tokens(message)).sum();
-    known.saturating_add(later)
+    Some(known.saturating_add(later))
 }
 
 fn chars(text: &str) -> u64 {

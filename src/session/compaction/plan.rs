@@ -9,8 +9,13 @@ use crate::ai::Message;
 
 use super::super::pins;
 use super::super::projection;
-use super::super::store::{self, Compaction, Entry, EntryBody, EntryId, SessionMessage, SessionStore};
-use super::estimate::message_tokens;
+use super::super::store::{
+    Compaction, ContextReader, Entry, EntryBody, EntryId, SessionMessage, SessionStore, ToSummarize,
+};
+use super::branch::DEFAULT_WINDOW;
+use super::estimate::{chars_of_tokens, message_tokens};
+use super::portions::MAX_PORTIONS;
+use super::prompts;
 
 /// Length of the quotes at the end of a summary, in the `details` of a compaction.
 const PINNED_BYTES: &str = "pinnedBytes";
@@ -27,6 +32,20 @@ pub(in super::super) struct CompactionPlan {
     /// Quotes of pinned messages that the summary would replace; they end the summary.
     pub(in super::super) quotes: String,
     pub(super) files: Files,
+    /// Messages before `history` that were not read, because a summary cannot cover them.
+    pub(super) n_unread: usize,
+    pub(super) limits: PlanLimits,
+}
+
+/// The sizes a plan is made for, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in super::super) struct PlanLimits {
+    /// What is kept word for word, at least.
+    pub(in super::super) keep_recent: u64,
+    /// The window of the model that writes the summary; 0 if it is not known.
+    pub(in super::super) window: u64,
+    /// What of the window stays free.
+    pub(in super::super) reserve: u64,
 }
 
 /// Why there is nothing to compact.
@@ -75,8 +94,40 @@ impl CompactionPlan {
 
     /// Number of messages that the summary replaces.
     pub(in super::super) fn n_summarised(&self) -> usize {
-        self.history.len() + self.turn_prefix.len()
+        self.n_unread + self.history.len() + self.turn_prefix.len()
     }
+}
+
+impl PlanLimits {
+    /// Characters of a conversation that one request can summarise.
+    pub(super) fn portion_chars(self) -> usize {
+        let window = if self.window == 0 { DEFAULT_WINDOW } else { self.window };
+        // The summary so far and the new one take part of it.
+        let tokens = window.saturating_sub(self.reserve.saturating_mul(2)).max(window / 2);
+        usize::try_from(chars_of_tokens(tokens)).unwrap_or(usize::MAX)
+    }
+
+    /// Characters of the part of a conversation that matters: all portions and what is kept.
+    fn all_chars(self) -> usize {
+        let portions = self.portion_chars().saturating_mul(MAX_PORTIONS as usize);
+        portions.saturating_add(usize::try_from(chars_of_tokens(self.keep_recent)).unwrap_or(usize::MAX))
+    }
+}
+
+/// Plans the compaction of the active branch, reading as much of it as a summary can cover.
+///
+/// # Errors
+/// If there is nothing to summarise.
+pub(in super::super) fn plan_of(
+    context: &mut ContextReader<'_>,
+    limits: PlanLimits,
+) -> Result<CompactionPlan, NothingToCompact> {
+    let ToSummarize { entries, n_unread } = context.read_to_summarize(|entries| {
+        let texts = prompts::texts(&projection::messages(entries));
+        texts.iter().map(|text| text.chars().count()).sum::<usize>() >= limits.all_chars()
+    });
+    let plan = plan(&entries, limits.keep_recent)?;
+    Ok(CompactionPlan { n_unread, limits, ..plan })
 }
 
 /// The `details` of a compaction whose summary ends with `quotes`.
@@ -149,20 +200,20 @@ pub fn preview_compaction(
     keep_recent_tokens: u64,
 ) -> Result<CompactionPreview, NothingToCompact> {
     let pinned = pins::pinned(&store.custom_entries());
-    let plan = plan(&store::branch_to_summarize(store, &pinned), keep_recent_tokens)?;
-    let n_messages = plan.history.len() + plan.turn_prefix.len();
-    Ok(CompactionPreview { n_messages, first_kept: EntryId::new(&plan.first_kept_entry_id) })
+    let read = ContextReader::new(store, &pinned).read_to_summarize(|_| false);
+    let plan = plan(&read.entries, keep_recent_tokens)?;
+    Ok(CompactionPreview {
+        n_messages: plan.n_summarised(),
+        first_kept: EntryId::new(&plan.first_kept_entry_id),
+    })
 }
 
-/// Plans the compaction of the active `branch`, keeping about `keep_recent_tokens` at
+/// Plans the compaction of `branch`, keeping about `keep_recent_tokens` at
 /// its end.
 ///
 /// # Errors
 /// If there is nothing to summarise.
-pub(in super::super) fn plan(
-    branch: &[Arc<Entry>],
-    keep_recent_tokens: u64,
-) -> Result<CompactionPlan, NothingToCompact> {
+fn plan(branch: &[Arc<Entry>], keep_recent_tokens: u64) -> Result<CompactionPlan, NothingToCompact> {
     let previous = branch.iter().rposition(|entry| matches!(entry.body, EntryBody::Compaction(_)));
     let steps = steps(branch, previous);
     let seen = || steps.iter().filter(|step| step.message.is_some() && !step.is_system);
@@ -198,6 +249,8 @@ pub(in super::super) fn plan(
         first_kept_entry_id: branch[steps[first_kept].at].id.to_string(),
         history,
         turn_prefix,
+        n_unread: 0,
+        limits: PlanLimits::default(),
     })
 }
 
@@ -274,6 +327,7 @@ fn files(messages: &[&Arc<Message>], before: Option<&Compaction>) -> Files {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::estimate::context_tokens_up_to;
     use super::*;
 
     /// Entries by letters: `u` a prompt, `a` an answer, `c` an answer with a call of `edit`,
@@ -433,8 +487,9 @@ mod tests {
                 // What the store reads for a plan is enough.
                 let (_folder, mut store) = stored(&entries);
                 let pinned = pins::pinned(&store.custom_entries());
-                let read = store::branch_to_summarize(&mut store, &pinned);
-                prop_assert_eq!(format!("{:?}", plan(&read, keep)), format!("{:?}", plan(&entries, keep)));
+                let read = ContextReader::new(&mut store, &pinned).read_to_summarize(|_| false);
+                prop_assert_eq!(read.n_unread, 0);
+                prop_assert_eq!(format!("{:?}", plan(&read.entries, keep)), format!("{:?}", plan(&entries, keep)));
                 let Ok(plan) = plan(&entries, keep) else { continue };
                 let body = json!({"summary": format!("S{}", plan.quotes), "details": with_quotes(plan.details(), &plan.quotes),
                     "firstKeptEntryId": plan.first_kept_entry_id, "tokensBefore": 1, "type": "compaction"});
@@ -461,6 +516,47 @@ mod tests {
                 prop_assert!(sent.contains(quoted.trim_matches('"')), "{text} is not in {sent}");
             }
         }
+    }
+
+    /// A session of `n` questions of ten thousand characters, each followed by an answer, and
+    /// before them a pinned question.
+    fn long_session(n: usize) -> (tempfile::TempDir, SessionStore) {
+        let mut entries = Vec::new();
+        append(&mut entries, r#""type":"message","message":{"role":"user","content":"pinned"}"#);
+        append(
+            &mut entries,
+            r#""type":"custom","customType":"pi.pin","data":{"targetId":"e0","pinned":true}"#,
+        );
+        for at in 0..n {
+            let text = format!("{at:05}{}", "x".repeat(9_995));
+            append(
+                &mut entries,
+                &format!(r#""type":"message","message":{{"role":"user","content":"{text}"}}"#),
+            );
+            append(
+                &mut entries,
+                r#""type":"message","message":{"role":"assistant","content":[{"type":"text","text":"ok"}]}"#,
+            );
+        }
+        stored(&entries)
+    }
+
+    #[test]
+    fn of_a_conversation_of_any_length_only_what_a_summary_can_cover_is_read() {
+        let (_folder, mut store) = long_session(1_000);
+        let pinned = pins::pinned(&store.custom_entries());
+        // Eight portions of 40,000 characters are 32 questions.
+        let limits = PlanLimits { keep_recent: 2_500, window: 20_000, reserve: 5_000 };
+        let mut context = ContextReader::new(&mut store, &pinned);
+        let tokens = context_tokens_up_to(&mut context, 20_000);
+        assert!((2_500_000..2_700_000).contains(&tokens), "{tokens}");
+        let plan = plan_of(&mut context, limits).unwrap();
+        assert!(plan.quotes.contains("pinned"), "{}", plan.quotes);
+        assert_eq!(plan.n_summarised(), 1 + 2 * 999);
+        let n_read = store.reads().n_bodies;
+        assert!((64..400).contains(&n_read), "{n_read} of 2,002 entries");
+        let system = ContextReader::new(&mut store, &pinned).system();
+        assert_eq!((system.len(), store.reads().n_bodies), (0, n_read));
     }
 
     /// The plan as [`shown`] returns it, from the letters alone. `tokens` has the size of each

@@ -6,9 +6,6 @@ use serde_json::Value;
 
 use crate::ai::{AssistantBlock, Message, join_text};
 
-use super::branch::BranchPlan;
-use super::plan::CompactionPlan;
-
 /// The part of a tool result that the summary is based on.
 const RESULT_LIMIT_CHARS: usize = 2_000;
 
@@ -110,47 +107,59 @@ The first thing to do.
 Leave out everything that does not matter for the goal. Keep file paths, function names and error messages exactly \
      as they are.";
 
+const PREFIX_UPDATE: &str = "The messages above come after those that <previous-summary> is about; together they are the \
+     beginning of a turn that was too long to keep. Write the summary anew so that it covers both, under the same \
+     headings. Be brief, and keep names exactly as they are.";
+
+/// The part of a conversation that a summary is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Subject {
+    /// Whole turns.
+    Turns,
+    /// The beginning of the turn whose end is kept.
+    TurnPrefix,
+}
+
 /// The request to draft the first prompt of a session that works on `goal`.
-pub(super) fn handoff(plan: &BranchPlan, goal: &str) -> String {
-    format!("{}\n\n{HANDOFF}\n\nThe goal: {goal}", conversation(&plan.messages))
+pub(super) fn handoff(conversation: &[String], goal: &str) -> String {
+    format!("{}\n\n{HANDOFF}\n\nThe goal: {goal}", quoted(conversation))
 }
 
 /// The request for the summary of a branch.
-pub(super) fn branch(plan: &BranchPlan, focus: Option<&str>) -> String {
-    format!("{}\n\n{BRANCH}{}", conversation(&plan.messages), focused(focus))
+pub(super) fn branch(conversation: &[String], focus: Option<&str>) -> String {
+    format!("{}\n\n{BRANCH}{}", quoted(conversation), focused(focus))
 }
 
-/// The request to summarise whole turns; `None` if there are none.
-pub(super) fn history(plan: &CompactionPlan, focus: Option<&str>) -> Option<String> {
-    if plan.history.is_empty() {
-        return None;
-    }
-    let mut text = conversation(&plan.history);
-    let instructions = match &plan.previous_summary {
-        Some(previous) => {
-            text.push_str("\n\n<previous-summary>\n");
-            text.push_str(previous);
-            text.push_str("\n</previous-summary>");
-            UPDATE
-        }
-        None => FIRST,
+/// The request to summarise `conversation`, which follows what the summary `previous` is about.
+pub(super) fn summary(
+    subject: Subject,
+    conversation: &[String],
+    previous: Option<&str>,
+    focus: Option<&str>,
+) -> String {
+    let instructions = match (subject, previous) {
+        (Subject::Turns, None) => FIRST,
+        (Subject::Turns, Some(_)) => UPDATE,
+        (Subject::TurnPrefix, None) => PREFIX,
+        (Subject::TurnPrefix, Some(_)) => PREFIX_UPDATE,
     };
-    Some(format!("{text}\n\n{instructions}{}", focused(focus)))
-}
-
-/// The request to summarise the beginning of a turn; `None` if none is split.
-pub(super) fn turn_prefix(plan: &CompactionPlan, focus: Option<&str>) -> Option<String> {
-    (!plan.turn_prefix.is_empty())
-        .then(|| format!("{}\n\n{PREFIX}{}", conversation(&plan.turn_prefix), focused(focus)))
+    let previous = previous
+        .map(|previous| format!("\n\n<previous-summary>\n{previous}\n</previous-summary>"))
+        .unwrap_or_default();
+    format!("{}{previous}\n\n{instructions}{}", quoted(conversation), focused(focus))
 }
 
 fn focused(focus: Option<&str>) -> String {
     focus.map(|focus| format!("\n\nAdditional focus: {focus}")).unwrap_or_default()
 }
 
-fn conversation(messages: &[Arc<Message>]) -> String {
-    let parts: Vec<String> = messages.iter().flat_map(|message| serialised(message)).collect();
-    format!("<conversation>\n{}\n</conversation>", parts.join("\n\n"))
+fn quoted(conversation: &[String]) -> String {
+    format!("<conversation>\n{}\n</conversation>", conversation.join("\n\n"))
+}
+
+/// The texts of messages, without those that have none.
+pub(super) fn texts(messages: &[Arc<Message>]) -> Vec<String> {
+    messages.iter().map(|message| serialised(message).join("\n\n")).filter(|text| !text.is_empty()).collect()
 }
 
 /// A message as text; thinking and system messages are left out.

@@ -11,13 +11,15 @@ use crate::ai::{
     StreamEvent, StreamOptions, SystemMessage, Usage, UserMessage,
 };
 use crate::util::clock::Clock;
+use crate::util::counted;
 
 use super::super::event::{SessionEvent, SummarySource};
 use super::super::outbox::Outbox;
 use super::super::recovery::{Next, Recovery, RetryPolicy, too_long};
 use super::branch::BranchPlan;
-use super::plan::CompactionPlan;
-use super::prompts;
+use super::plan::{CompactionPlan, PlanLimits};
+use super::portions::Portions;
+use super::prompts::{self, Subject};
 
 /// The text between the summary of whole turns and that of a split turn.
 const SPLIT_TURN: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
@@ -44,6 +46,14 @@ pub(in super::super) struct Announce {
     pub(in super::super) source: SummarySource,
 }
 
+/// A part of a conversation that is summarised by itself.
+#[derive(Clone, Copy)]
+struct Part<'p> {
+    subject: Subject,
+    messages: &'p [Arc<Message>],
+    limits: PlanLimits,
+}
+
 /// A complete summary.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Summary {
@@ -61,6 +71,10 @@ pub(in super::super) enum SummaryError {
     Failed(String),
     #[error("the model's summary was cut off at its output limit; choose another model with /model")]
     CutOff,
+    #[error(
+        "the conversation does not fit into the model's window, not even in parts; choose another model with /model"
+    )]
+    TooLong,
     #[error("the model called a tool instead of writing a summary; try again")]
     CalledTool,
     #[error("the model's summary is empty; try again")]
@@ -79,16 +93,71 @@ impl Summarizer {
         focus: Option<&str>,
     ) -> Result<Summary, SummaryError> {
         let mut usage = Usage::default();
-        let mut text = match prompts::history(plan, focus) {
-            Some(prompt) => self.ask(&prompt, &mut usage).await?,
-            None => plan.previous_summary.clone().unwrap_or_else(|| NO_HISTORY.to_owned()),
-        };
-        if let Some(prompt) = prompts::turn_prefix(plan, focus) {
+        let (mut text, mut n_left_out) = (plan.previous_summary.clone(), plan.n_unread);
+        if !plan.history.is_empty() {
+            let part = Part { subject: Subject::Turns, messages: &plan.history, limits: plan.limits };
+            text = Some(self.in_portions(part, text, focus, &mut usage, &mut n_left_out).await?);
+        }
+        let mut text = text.unwrap_or_else(|| NO_HISTORY.to_owned());
+        if !plan.turn_prefix.is_empty() {
+            let part =
+                Part { subject: Subject::TurnPrefix, messages: &plan.turn_prefix, limits: plan.limits };
             text.push_str(SPLIT_TURN);
-            text.push_str(&self.ask(&prompt, &mut usage).await?);
+            text.push_str(&self.in_portions(part, None, focus, &mut usage, &mut n_left_out).await?);
+        }
+        if n_left_out > 0 {
+            let earliest = counted(n_left_out as u64, "message");
+            text.push_str("\n\nNot in this summary, because they are too long: the earliest ");
+            text.push_str(&earliest);
+            text.push('.');
         }
         text.push_str(&plan.files.lists());
         Ok(Summary { text, usage })
+    }
+
+    /// Summarises a part of a conversation, in several requests if it is too long for one: each
+    /// carries the summary on. Adds the messages that are too many to `n_left_out`.
+    async fn in_portions(
+        &self,
+        part: Part<'_>,
+        mut summary: Option<String>,
+        focus: Option<&str>,
+        usage: &mut Usage,
+        n_left_out: &mut usize,
+    ) -> Result<String, SummaryError> {
+        let divided = Portions::of(prompts::texts(part.messages), part.limits.portion_chars());
+        *n_left_out += divided.n_left_out;
+        let mut portions = divided.portions;
+        while let Some(portion) = portions.pop_front() {
+            let prompt = prompts::summary(part.subject, &portion.0, summary.as_deref(), focus);
+            match self.ask(&prompt, usage).await {
+                Ok(text) => summary = Some(text),
+                // Tokens are only estimated.
+                Err(SummaryError::TooLong) => {
+                    let smaller = portion.smaller().ok_or(SummaryError::TooLong)?;
+                    smaller.into_iter().rev().for_each(|portion| portions.push_front(portion));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        summary.ok_or(SummaryError::Empty)
+    }
+
+    /// Asks about the end of `conversation`, as much of it as fits.
+    async fn ask_about_end(
+        &self,
+        mut conversation: Vec<String>,
+        prompt: impl Fn(&[String]) -> String + Sync,
+        usage: &mut Usage,
+    ) -> Result<String, SummaryError> {
+        loop {
+            match self.ask(&prompt(&conversation), usage).await {
+                Err(SummaryError::TooLong) if conversation.len() > 1 => {
+                    conversation.drain(..conversation.len().div_ceil(2));
+                }
+                asked => return asked,
+            }
+        }
     }
 
     /// Writes the summary of a branch; `focus` is what the user wants it to dwell on.
@@ -101,7 +170,9 @@ impl Summarizer {
         focus: Option<&str>,
     ) -> Result<Summary, SummaryError> {
         let mut usage = Usage::default();
-        let summary = self.ask(&prompts::branch(plan, focus), &mut usage).await?;
+        let texts = prompts::texts(&plan.messages);
+        let prompt = |texts: &[String]| prompts::branch(texts, focus);
+        let summary = self.ask_about_end(texts, prompt, &mut usage).await?;
         Ok(Summary { text: format!("{BRANCH_LEAD}{summary}{}", plan.files.lists()), usage })
     }
 
@@ -115,7 +186,9 @@ impl Summarizer {
         goal: &str,
     ) -> Result<Summary, SummaryError> {
         let mut usage = Usage::default();
-        let text = self.ask(&prompts::handoff(plan, goal), &mut usage).await?;
+        let texts = prompts::texts(&plan.messages);
+        let prompt = |texts: &[String]| prompts::handoff(texts, goal);
+        let text = self.ask_about_end(texts, prompt, &mut usage).await?;
         Ok(Summary { text, usage })
     }
 
@@ -139,6 +212,9 @@ impl Summarizer {
         loop {
             let answer = self.answer(prompt).await?;
             add(usage, &answer.usage);
+            if ai::is_overflow(&answer, self.model.context_window) {
+                return Err(SummaryError::TooLong);
+            }
             if answer.stop_reason != StopReason::Error {
                 return text_of(&answer);
             }

@@ -30,7 +30,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(super) use context::branch_to_summarize;
+pub(super) use context::{ContextReader, ToSummarize};
 pub use damage::DamagedLine;
 pub(super) use damage::name_lines;
 pub use entry::{
