@@ -104,7 +104,8 @@ impl Stage {
                 match &sequence[end..=end] {
                     "J" => assert!(reset || is_below(&text[..at]), "erases the display: {sequence:?}"),
                     "r" => assert!(reset && end == 0, "scroll region: {sequence:?}"),
-                    "S" | "T" | "L" | "M" => panic!("scrolls a region: {sequence:?}"),
+                    // Inserted rows push others off the end of the screen, never to the scrollback.
+                    "S" | "T" | "M" => panic!("scrolls a region: {sequence:?}"),
                     _ => {}
                 }
             }
@@ -351,6 +352,36 @@ fn a_frame_writes_only_what_changed() {
 
     stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
     assert!(stage.screen.sink_mut().take_writes().is_empty());
+}
+
+#[test]
+fn rows_that_arrive_leave_the_end_of_the_screen_where_it_is() {
+    let mut stage = Stage::new(Size::new(80, 24), 3);
+    stage.doc.dock = rows(&"editor ".repeat(10), 0..6);
+    for n in 0..40 {
+        stage.append(1);
+        stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
+        stage.doc.live = vec![Row::styled(format!("live {n}"), Style::new())];
+        stage.screen.sink_mut().take_writes();
+        stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
+        let writes = stage.screen.sink_mut().take_writes();
+        let n_bytes: usize = writes.iter().map(Vec::len).sum();
+        assert!(n_bytes < 200, "{n_bytes} bytes: the dock has six rows of 75 cells");
+        stage.doc.live.clear();
+    }
+}
+
+#[test]
+fn blanks_between_changed_words_take_a_byte_each() {
+    let mut stage = Stage::new(Size::new(80, 24), 0);
+    stage.doc.live = rows("live", 0..1);
+    stage.draw(&[]);
+    let words = "one two three four five six seven eight nine ten";
+    stage.doc.live = vec![Row::styled(words, Style::new())];
+    stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
+    let written = String::from_utf8(stage.screen.sink_mut().take_writes().concat()).unwrap();
+    assert!(written.contains(words), "{written:?}");
+    assert!(written.len() < words.len() + 60, "{} bytes", written.len());
 }
 
 /// Counts how often it is asked for a row.

@@ -9,7 +9,8 @@
 //! Invariants, checked against a terminal emulator in `tests/it/tui_painter.rs`: a
 //! frame is at most one write, and none if nothing changed; outside a reset, no
 //! erase-display from the first cell (it makes several terminals save the screen to
-//! scrollback); no scroll regions (a region of one row scrolls everything).
+//! scrollback); no scroll regions (a region of one row scrolls everything). Rows are inserted
+//! only above others that stay as they are.
 //!
 //! Frames are written with automatic wrapping off, and a row that becomes shorter is
 //! erased from its first cell. Otherwise terminals that wrap their rows again on a narrower
@@ -23,7 +24,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use ratatui::backend::{Backend, CrosstermBackend};
-use ratatui::buffer::{Buffer, Cell};
+use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
 use ratatui::layout::{Position, Size};
 
 use super::super::text::{LinkTarget, PromptMark, Row, is_uncertain};
@@ -32,6 +33,13 @@ use super::control::Control;
 use super::picture_store::PictureStore;
 use super::pictures::ScreenPictures;
 use super::reflow::RowShape;
+
+/// Rows are moved only if that saves writing more cells.
+const MIN_SAVED_CELLS: i64 = 16;
+/// Length of a cursor movement, about.
+const MAX_GAP: usize = 6;
+const RESET_OF_BACKEND: &[u8] = b"\x1b[39m\x1b[49m\x1b[59m\x1b[0m";
+const RESET: &[u8] = b"\x1b[0m";
 
 /// A terminal whose cells are all known. `W` is the terminal, or an emulator in
 /// tests. Nothing is written before [`Self::flush`].
@@ -202,20 +210,22 @@ impl<W: Write> Canvas<W> {
         }
         let rows: Vec<(Buffer, Buffer)> =
             changed.iter().map(|&y| (self.shown.row_buffer(y), self.next.row_buffer(y))).collect();
-        let updates: Vec<(u16, u16, &Cell)> =
-            rows.iter().flat_map(|(shown, next)| shown.diff_iter(next)).collect();
+        let updates: Vec<CellUpdate<'_>> = rows
+            .iter()
+            .flat_map(|(shown, next)| with_narrow_gaps(shown.diff_iter(next).collect(), next))
+            .collect();
         let link_of =
-            |update: &(u16, u16, &Cell)| self.links.then(|| self.next.link(update.0, update.1)).flatten();
+            |update: &CellUpdate<'_>| self.links.then(|| self.next.link(update.0, update.1)).flatten();
         // Each run begins with a cursor movement.
-        let is_one_run = |a: &(u16, u16, &Cell), b: &(u16, u16, &Cell)| {
-            link_of(a) == link_of(b) && !is_uncertain(a.2.symbol())
-        };
+        let is_one_run =
+            |a: &CellUpdate<'_>, b: &CellUpdate<'_>| link_of(a) == link_of(b) && !is_uncertain(a.2.symbol());
         for run in updates.chunk_by(is_one_run) {
             let link = run.first().and_then(link_of);
             if let Some(link) = link {
                 write!(self.bytes, "\x1b]8;id={:x};{}\x1b\\", link_id(link), link.as_str())?;
             }
             CrosstermBackend::new(&mut self.bytes).draw(run.iter().copied())?;
+            shorten_reset(&mut self.bytes);
             if link.is_some() {
                 write!(self.bytes, "\x1b]8;;\x1b\\")?;
             }
@@ -267,6 +277,43 @@ impl<W: Write> Canvas<W> {
         self.shown.scroll_up(rows);
         self.next.scroll_up(rows);
         Ok(())
+    }
+
+    /// Moves the rows from `y` on down by `n`. Those at the end of the screen are lost.
+    ///
+    /// # Errors
+    /// Like [`Self::show`].
+    fn insert_rows(&mut self, y: u16, n: u16) -> io::Result<()> {
+        write!(self.bytes, "\x1b[{};1H\x1b[0m\x1b[{n}L", y + 1)?;
+        self.shown.insert_rows(y, n);
+        self.next.insert_rows(y, n);
+        Ok(())
+    }
+
+    /// Called before the rows from `first` on become `wanted`, `n` rows longer than before or
+    /// after a scroll: moves what is at the end of both, such as the editor, to its new place,
+    /// so that it is not written again.
+    ///
+    /// # Errors
+    /// Like [`Self::show`].
+    pub fn keep_end(&mut self, first: u16, wanted: &[Cow<'_, Row>], n: u16) -> io::Result<()> {
+        let height = self.size.height;
+        if n == 0 || n >= height || (first..height).any(|y| self.shown.has_drawn_picture(y)) {
+            return Ok(());
+        }
+        // The cells that need not be written if row `y` becomes row `at`.
+        let saved = |y: u16, at: u16| {
+            let is_kept = wanted.get(usize::from(at - first)).is_some_and(|row| self.shown.shows(y, row));
+            if is_kept { i64::from(self.shown.text_end(y)) } else { 0 }
+        };
+        let (mut sum, mut best, mut place) = (0, MIN_SAVED_CELLS, None);
+        for y in (first..height - n).rev() {
+            sum += saved(y, y + n) - saved(y, y);
+            if sum > best {
+                (best, place) = (sum, Some(y));
+            }
+        }
+        place.map_or(Ok(()), |y| self.insert_rows(y, n))
     }
 
     /// Blanks a row of the terminal, regardless of its known contents.
@@ -357,6 +404,41 @@ impl<W: Write> Canvas<W> {
     pub fn control(&mut self, control: &Control) -> io::Result<()> {
         self.sink.write_all(control.encode().as_bytes())?;
         self.sink.flush()
+    }
+}
+
+/// A cell to write, with its column and row.
+type CellUpdate<'c> = (u16, u16, &'c Cell);
+
+/// Adds unchanged cells between changed ones of a row where writing them takes fewer bytes than
+/// moving the cursor over them: mostly the blanks between words.
+fn with_narrow_gaps<'c>(updates: Vec<CellUpdate<'c>>, row: &'c Buffer) -> Vec<CellUpdate<'c>> {
+    let mut filled: Vec<CellUpdate<'c>> = Vec::with_capacity(updates.len() * 5 / 4);
+    for update in updates {
+        let (x, y, _) = update;
+        if let Some(&(before_x, _, before)) = filled.last() {
+            let gap = before_x + before.cell_width().max(1)..x;
+            let cells = || gap.clone().filter_map(|x| Some((x, y, row.cell((x, y))?)));
+            if gap.len() <= MAX_GAP && cells().all(|(_, _, cell)| is_plain_like(cell, before)) {
+                filled.extend(cells());
+            }
+        }
+        filled.push(update);
+    }
+    filled
+}
+
+/// Whether `cell` is one byte in the style of `other`.
+fn is_plain_like(cell: &Cell, other: &Cell) -> bool {
+    let style = |cell: &Cell| (cell.fg, cell.bg, cell.underline_color, cell.modifier);
+    cell.symbol().len() == 1 && cell.diff_option == CellDiffOption::None && style(cell) == style(other)
+}
+
+/// Replaces how the backend ends a run by the one sequence that means all of it.
+fn shorten_reset(bytes: &mut Vec<u8>) {
+    if bytes.ends_with(RESET_OF_BACKEND) {
+        bytes.truncate(bytes.len() - RESET_OF_BACKEND.len());
+        bytes.extend_from_slice(RESET);
     }
 }
 

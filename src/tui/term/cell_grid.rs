@@ -194,6 +194,24 @@ impl CellGrid {
         self.rows[kept..].fill(RowFacts::default());
     }
 
+    /// Moves the rows from `y` on down by `n`, over those at the end.
+    pub(super) fn insert_rows(&mut self, y: u16, n: u16) {
+        let n = n.min(narrow(self.rows.len()).saturating_sub(y));
+        let (start, inserted) = (self.index(0, y), self.index(0, n));
+        self.cells.content[start..].rotate_right(inserted);
+        self.links[start..].rotate_right(inserted);
+        self.cells.content[start..start + inserted].fill(Cell::EMPTY);
+        self.links[start..start + inserted].fill(None);
+        let (start, inserted) = (usize::from(y), usize::from(n));
+        self.rows[start..].rotate_right(inserted);
+        self.rows[start..start + inserted].fill(RowFacts::default());
+    }
+
+    /// Whether row `y` was drawn from `row`.
+    pub(super) fn shows(&self, y: u16, row: &Row) -> bool {
+        self.rows.get(usize::from(y)).is_some_and(|facts| facts.source.as_ref() == Some(row))
+    }
+
     /// Makes the diff of row `y` include cells whose text is the same but whose link
     /// differs.
     pub(super) fn mark_changed_links(&mut self, shown: &Self, y: u16) {

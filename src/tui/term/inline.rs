@@ -430,8 +430,7 @@ impl<W: Write> InlineWindow<W> {
             };
         }
         self.settle_due(document)?;
-        self.make_room(len, frame.overlays)?;
-        self.push_stable(document, len)?;
+        let n_scrolled = self.make_room(len, frame.overlays)? + self.push_stable(document, len)?;
 
         let top = self.top(len);
         self.gap = top > self.pushed;
@@ -458,6 +457,8 @@ impl<W: Write> InlineWindow<W> {
             shown.covered_from = Some(shown.covered_from.map_or(first, |other| other.min(first)));
             first_rows.push(first);
         }
+        let n_lower = (n_scrolled + usize::from(shown.used)).saturating_sub(usize::from(self.shown.used));
+        self.canvas.keep_end(self.origin, &wanted, narrow(n_lower))?;
         self.shown = shown;
         self.canvas.show((self.origin..self.height()).zip(wanted))?;
 
@@ -516,22 +517,23 @@ impl<W: Write> InlineWindow<W> {
     }
 
     /// Scrolls the shell's rows away until the document, or the tallest overlay,
-    /// fits below the remaining ones.
-    fn make_room(&mut self, len: usize, overlays: &[Overlay<'_>]) -> io::Result<()> {
+    /// fits below the remaining ones. Returns the number of rows it scrolled.
+    fn make_room(&mut self, len: usize, overlays: &[Overlay<'_>]) -> io::Result<usize> {
         let tallest = overlays.iter().map(|overlay| overlay.rows.len()).max().unwrap_or(0);
         let needed = len.saturating_sub(self.pushed).max(tallest).max(1);
         let over = (needed + usize::from(self.origin)).saturating_sub(usize::from(self.height()));
         let eat = narrow(over).min(self.origin);
         self.canvas.scroll(eat)?;
         self.origin -= eat;
-        Ok(())
+        Ok(usize::from(eat))
     }
 
     /// Moves stable rows that no longer fit to the scrollback, a screenful at a
-    /// time, each drawn in its final form before it leaves.
-    fn push_stable(&mut self, document: &dyn Document, len: usize) -> io::Result<()> {
+    /// time, each drawn in its final form before it leaves. Returns their number.
+    fn push_stable(&mut self, document: &dyn Document, len: usize) -> io::Result<usize> {
         let height = usize::from(self.height());
         let target = len.saturating_sub(height).min(document.stable());
+        let n_before = self.pushed;
         while self.pushed < target {
             let mut count = (target - self.pushed).min(height);
             let leaving = (self.pushed..self.pushed + count).map(|index| document.row(index));
@@ -543,7 +545,7 @@ impl<W: Write> InlineWindow<W> {
             self.canvas.scroll(narrow(count))?;
             self.pushed += count;
         }
-        Ok(())
+        Ok(self.pushed - n_before)
     }
 
     /// First screen row of an overlay.
