@@ -14,6 +14,7 @@ use futures_util::{StreamExt as _, stream};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Ending, fail, service};
@@ -23,7 +24,7 @@ use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
 use crate::ai::models::{Model, Server, is_on_plan};
 use crate::ai::providers::Provider;
 use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
-use crate::ai::transport::{HttpBody, HttpRequest, Transport, redact, root_cause, silence};
+use crate::ai::transport::{HttpBody, HttpRequest, Pace, Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
 /// Timeouts and retries of a provider.
@@ -211,8 +212,37 @@ struct Driver {
 
 enum Phase {
     Ready,
-    Reading { response: Response, answer: Box<Answer> },
+    Reading(Box<Reading>),
     Over,
+}
+
+/// An answer that is arriving.
+struct Reading {
+    response: Response,
+    answer: Answer,
+    pace: Pace,
+    /// When to read on; `None` for at once.
+    read_at: Option<Instant>,
+}
+
+impl Reading {
+    fn new(response: Response, answer: Answer) -> Self {
+        Self { response, answer, pace: Pace::new(Instant::now()), read_at: None }
+    }
+
+    /// The next bytes, `None` at the end of the body.
+    async fn next_chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Ending> {
+        if let Some(at) = self.read_at.take() {
+            tokio::time::sleep_until(at).await;
+        }
+        let chunk = self.response.chunk().await.map_err(|error| {
+            Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
+        })?;
+        if let Some(bytes) = &chunk {
+            self.read_at = self.pace.next_read(bytes.len(), Instant::now());
+        }
+        Ok(chunk)
+    }
 }
 
 impl Driver {
@@ -228,37 +258,39 @@ impl Driver {
                 match opened {
                     Ok((response, answer)) => {
                         self.queue.push_back(StreamEvent::Start);
-                        self.phase = Phase::Reading { response, answer: Box::new(answer) };
+                        self.phase = Phase::Reading(Box::new(Reading::new(response, answer)));
                     }
                     Err(ending) => self.end(None, ending),
                 }
             }
-            Phase::Reading { mut response, mut answer } => {
+            Phase::Reading(mut reading) => {
                 let HttpProvider { clock, options, .. } = &self.provider;
                 let chunk = tokio::select! {
                     biased;
                     () = self.cancel.cancelled() => Err(Ending::Aborted),
-                    chunk = next_chunk(&mut response) => chunk,
+                    chunk = reading.next_chunk() => chunk,
                     () = silence(options.idle_timeout, clock) => {
                         Err(Ending::Failed(silent("data", &self.request, options.idle_timeout)))
                     }
                 };
                 // All available bytes are read before other tasks run.
                 let fed = chunk.and_then(|chunk| match chunk {
-                    Some(bytes) => answer.feed(bytes.as_ref(), &mut self.events).map_err(Ending::Failed),
+                    Some(bytes) => {
+                        reading.answer.feed(bytes.as_ref(), &mut self.events).map_err(Ending::Failed)
+                    }
                     None => Err(Ending::Closed),
                 });
                 match fed {
-                    Ok(()) if !answer.is_complete() => {
+                    Ok(()) if !reading.answer.is_complete() => {
                         self.queue.extend(self.events.drain(..));
-                        self.phase = Phase::Reading { response, answer };
+                        self.phase = Phase::Reading(reading);
                     }
                     Ok(()) => {
-                        drain(response).await;
-                        self.end(Some(*answer), Ending::Closed);
+                        drain(reading.response).await;
+                        self.end(Some(reading.answer), Ending::Closed);
                     }
-                    // The response is dropped at the end of this scope, and the connection with it.
-                    Err(ending) => self.end(Some(*answer), ending),
+                    // The response is dropped here, and the connection with it.
+                    Err(ending) => self.end(Some(reading.answer), ending),
                 }
             }
             Phase::Over => {}
@@ -389,13 +421,6 @@ fn retry_wait(
             Ok(doubled.min(Duration::from_secs(8)).mul_f64(1.0 - spread))
         }
     }
-}
-
-/// The next bytes, `None` at the end of the body.
-async fn next_chunk(response: &mut Response) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Ending> {
-    response.chunk().await.map_err(|error| {
-        Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
-    })
 }
 
 /// The error for a service that has sent no `what` for too long.

@@ -3,8 +3,9 @@
 //! `http` sends a request and returns the response or the text of the failure,
 //! `http_call` is for small requests such as signing in, `credential` authenticates
 //! requests, `http_body` is what is sent, `framing` splits answers into frames with `sse` (server-sent events) or
-//! `event_stream` (Amazon's binary form), `quota` reads the limits that services report, `roots` has certificates that the user trusts, `sigv4` signs, `silence` detects dead
-//! connections, and `redact` removes secrets from error texts. Nothing here knows
+//! `event_stream` (Amazon's binary form), `pace` lets a trickle collect, `quota` reads the limits
+//! that services report, `roots` has certificates that the user trusts, `sigv4` signs, `silence`
+//! detects dead connections, and `redact` removes secrets from error texts. Nothing here knows
 //! messages or models.
 
 mod address;
@@ -14,6 +15,7 @@ pub(super) mod framing;
 mod http;
 mod http_body;
 mod http_call;
+mod pace;
 mod quota;
 pub(super) mod redact;
 mod roots;
@@ -28,6 +30,7 @@ pub use http::Transport;
 pub(super) use http::{HttpRequest, Route, connection_error, html_text, read_whole, root_cause};
 pub(super) use http_body::HttpBody;
 pub use http_call::{CallBody, CallError, CallReply, HttpCall};
+pub(super) use pace::Pace;
 pub use quota::{Quota, QuotaWindow, Quotas};
 pub use roots::ExtraRoots;
 pub(super) use sigv4::Scope;

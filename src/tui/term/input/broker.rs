@@ -160,7 +160,11 @@ impl InputBroker {
 
     /// The size of the terminal; `None` if it is unknown or zero.
     pub fn size(&self) -> Option<Size> {
-        let (width, height) = crossterm::terminal::size().ok()?;
+        // Crossterm opens the terminal for every question, and this one is asked with every frame.
+        let (width, height) = match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
+            Ok(size) if size.ws_col > 0 => (size.ws_col, size.ws_row),
+            _ => crossterm::terminal::size().ok()?,
+        };
         (width > 0 && height > 0).then(|| Size::new(width, height))
     }
 

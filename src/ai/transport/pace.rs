@@ -1,0 +1,107 @@
+//! Lets the bytes of an answer collect while they trickle.
+//!
+//! Every read wakes the tasks of decoder, loop, session and front end. A service that sends each
+//! token by itself would wake them more often than any screen is drawn.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The time between two reads of a trickle; less than between two frames.
+const INTERVAL: Duration = Duration::from_millis(25);
+/// Reads that need no time between them, so that a short answer is read at once.
+const MAX_CREDIT: u32 = 8;
+/// What arrives in larger pieces has collected already.
+const SMALL_BYTES: usize = 1 << 10;
+
+/// Decides when the next bytes of an answer are read.
+#[derive(Debug)]
+pub(in crate::ai) struct Pace {
+    /// Reads that need no time before them.
+    credit: u32,
+    /// When the last credit was given.
+    given: Instant,
+}
+
+impl Pace {
+    pub(in crate::ai) fn new(now: Instant) -> Self {
+        Self { credit: MAX_CREDIT, given: now }
+    }
+
+    /// When to read on after `n_bytes` were read at `now`; `None` for at once.
+    pub(in crate::ai) fn next_read(&mut self, n_bytes: usize, now: Instant) -> Option<Instant> {
+        if n_bytes >= SMALL_BYTES {
+            return None;
+        }
+        while self.credit < MAX_CREDIT && now >= self.given + INTERVAL {
+            self.credit += 1;
+            self.given += INTERVAL;
+        }
+        if self.credit == MAX_CREDIT {
+            self.given = now;
+        }
+        if self.credit > 0 {
+            self.credit -= 1;
+            return None;
+        }
+        // The credit of that time is used by the read.
+        self.given += INTERVAL;
+        Some(self.given)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The times, in milliseconds, at which `n` pieces of `n_bytes` are read that arrive every
+    /// `every_ms`.
+    fn reads(n: u64, every_ms: u64, n_bytes: usize) -> Vec<u64> {
+        let begun = Instant::now();
+        let mut pace = Pace::new(begun);
+        let mut n_read = 0;
+        let mut now_ms = 0;
+        let mut times = Vec::new();
+        while n_read < n {
+            now_ms = now_ms.max(n_read * every_ms);
+            let n_new = (now_ms / every_ms.max(1) + 1).min(n) - n_read;
+            n_read += n_new;
+            times.push(now_ms);
+            let now = begun + Duration::from_millis(now_ms);
+            let next = pace.next_read(n_bytes * n_new as usize, now);
+            now_ms = next.map_or(now_ms, |at| (at - begun).as_millis() as u64).max(now_ms);
+        }
+        times
+    }
+
+    #[test]
+    fn a_trickle_is_read_forty_times_a_second() {
+        // 150 tokens a second for ten seconds.
+        let times = reads(1_500, 7, 150);
+        assert!((400..440).contains(&times.len()), "{}", times.len());
+        assert_eq!(times[..4], [0, 7, 14, 21]);
+        let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max();
+        assert_eq!(longest, Some(25));
+    }
+
+    #[test]
+    fn short_answers_slow_answers_and_large_pieces_do_not_wait() {
+        assert_eq!(reads(8, 1, 150), [0, 1, 2, 3, 4, 5, 6, 7]);
+        let slow: Vec<u64> = (0..100).map(|n| n * 30).collect();
+        assert_eq!(reads(100, 30, 150), slow);
+        let large: Vec<u64> = (0..100).collect();
+        assert_eq!(reads(100, 1, 4_096), large);
+    }
+
+    #[test]
+    fn an_answer_that_paused_is_read_at_once() {
+        let begun = Instant::now();
+        let mut pace = Pace::new(begun);
+        let at = |ms| begun + Duration::from_millis(ms);
+        let waits = (0..20).filter(|ms| pace.next_read(10, at(*ms)).is_some()).count();
+        assert!(waits > 0);
+        assert_eq!(pace.next_read(10, at(60_000)), None);
+        let n_free = (0..20).take_while(|_| pace.next_read(10, at(60_000)).is_none()).count();
+        assert_eq!(n_free, MAX_CREDIT as usize - 1);
+    }
+}
