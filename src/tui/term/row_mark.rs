@@ -37,6 +37,11 @@ impl RowMark {
         })
     }
 
+    /// The mark of a row after the last one.
+    pub fn end_of(rows: &[Row]) -> Option<Self> {
+        Self::of(rows.iter().chain([&Row::default()])).last()
+    }
+
     /// The row that begins with the same text.
     pub fn find<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> Option<usize> {
         Self::of(rows).position(|mark| mark == *self)

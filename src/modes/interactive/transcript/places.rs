@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::tui::term::{Relayout, RowMark};
+use crate::tui::text::Row;
 
 use super::cell_list::CellList;
 
@@ -13,17 +14,30 @@ pub(in super::super) struct Places {
     cells: Vec<(usize, usize, Vec<RowMark>)>,
     /// Number of rows.
     len: usize,
+    /// The last cell, and the mark of its end: rows that arrive later begin there.
+    end: Option<(usize, RowMark)>,
 }
 
 impl Places {
     pub(super) fn of(cells: &CellList, rows: Range<usize>) -> Self {
         let marks =
             cells.cells_in(rows).map(|(index, start, rows)| (index, start, RowMark::of(rows).collect()));
-        Self { cells: marks.collect(), len: cells.len() }
+        let last = cells.cell_at(cells.len().saturating_sub(1)).map(|(index, _)| index);
+        let end = last.and_then(|index| Some((index, RowMark::end_of(cells.rows_of(index))?)));
+        Self { cells: marks.collect(), len: cells.len(), end }
     }
 
-    /// Index of the cell of row `old`, and its mark; no mark for a row that belongs to no cell.
+    /// Index of the cell of the first row.
+    pub(super) fn first_cell(&self) -> Option<usize> {
+        self.cells.first().map(|(index, ..)| *index)
+    }
+
+    /// Index of the cell of row `old`, and its mark; no mark for a row that belongs to no cell. The row
+    /// after the last one is the end of its cell.
     fn find(&self, old: usize) -> Option<(usize, Option<&RowMark>)> {
+        if old >= self.len {
+            return self.end.as_ref().map(|(index, mark)| (*index, Some(mark)));
+        }
         let found = self.cells.partition_point(|(_, start, _)| *start <= old).checked_sub(1)?;
         let (index, start, marks) = self.cells.get(found)?;
         Some((*index, marks.get(old - start)))
@@ -38,17 +52,12 @@ pub(in super::super) struct MovedRows<'a> {
 
 impl Relayout for MovedRows<'_> {
     fn row(&self, old: usize) -> Option<usize> {
-        if old >= self.places.len {
-            return Some(self.cells.len());
-        }
         let (index, mark) = self.places.find(old)?;
-        Some(self.cells.start_of(index) + mark?.find(self.cells.rows_of(index))?)
+        let (rows, end) = (self.cells.rows_of(index), Row::default());
+        Some(self.cells.start_of(index) + mark?.find(rows.iter().chain([&end]))?)
     }
 
     fn near(&self, old: usize) -> usize {
-        if old >= self.places.len {
-            return self.cells.len();
-        }
         let Some((index, mark)) = self.places.find(old) else { return 0 };
         match mark {
             Some(mark) => self.cells.start_of(index) + mark.find_before(self.cells.rows_of(index)),

@@ -50,6 +50,27 @@ fn arguments_are_read_once_per_frame() {
 }
 
 #[test]
+fn rows_that_arrive_before_a_layout_at_another_width_follow_those_that_were_there() {
+    use crate::tui::term::Relayout as _;
+
+    let mut stage = Stage::new();
+    (0..3).for_each(|_| turn(&mut stage));
+    stage.layout(80);
+    let len = stage.transcript.len();
+    let places = stage.transcript.places(0..len);
+    stage.agent(AgentEvent::MessageEnd(Arc::new(user("and more"))));
+    stage.layout(40);
+    let transcript = &stage.transcript;
+    let next = transcript.moved(&places).row(len).unwrap();
+    let text = |rows: std::ops::Range<usize>| {
+        rows.map(|at| transcript.row(at).text()).collect::<Vec<_>>().join("\n")
+    };
+    assert!(next < transcript.len() && !text(0..next).contains("and more"));
+    assert!(text(next..transcript.len()).contains("and more"));
+    assert_eq!(transcript.moved(&places).near(len), next);
+}
+
+#[test]
 fn a_replay_draws_the_end_and_says_that_there_is_more() {
     let mut stage = Stage::new();
     stage.transcript.header("pi", "v1", &[]);
