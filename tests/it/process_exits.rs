@@ -74,14 +74,34 @@ async fn a_signal_to_end_restores_the_terminal() {
     }
 }
 
+/// A report covers the transcript: the end of the program leaves the transcript, and nothing of the
+/// report.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_to_end_while_a_report_is_open_leaves_the_transcript() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let (_server, _home, pty) = start_with_server(&[], [Reply::sse(chat::text("An answer."))]).await;
+        pty.keys("a question\r");
+        pty.wait_text("An answer.");
+        pty.wait_idle();
+        pty.keys("/hotkeys\r");
+        pty.wait_text("Keys and commands");
+        pty.signal(signal);
+        let (_, everything, log) = pty.end();
+        assert_restored(&log);
+        let n_shown = everything.iter().filter(|row| row.trim() == "An answer.").count();
+        assert_eq!(n_shown, 1, "{signal:?}: {everything:#?}");
+        assert!(!everything.iter().any(|row| row.contains("Keys and commands")), "{everything:#?}");
+    }
+}
+
 /// The message of a panic is on the main screen, where it can be read and scrolled to.
 #[test]
 fn a_panic_of_the_interface_is_told_on_the_main_screen() {
-    for screen in SCREENS {
+    for screen in ["regular", "fullscreen", "over"] {
         let home = TestHome::new();
         let (program, args) = child_args("the_interface_that_panics");
         let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
-        let job = json!({ "fullscreen": screen == "fullscreen" }).to_string();
+        let job = json!({ "screen": screen }).to_string();
         let env = [(CHILD, job.as_str()), ("RUST_BACKTRACE", "0")];
         let pty = Pty::start_program(&home, &home.project(), SIZE, program.as_os_str(), &args, &env);
         let (_, everything, log) = pty.end();
@@ -90,10 +110,12 @@ fn a_panic_of_the_interface_is_told_on_the_main_screen() {
         assert!(text.contains("the interface broke"), "{screen}: {text}");
         assert!(!text.contains("PAINTED"), "what was on the alternate screen is not on the main one");
         let log = String::from_utf8_lossy(&log).into_owned();
-        assert_eq!(log.contains("PAINTED"), screen == "fullscreen");
+        assert_eq!(log.contains("PAINTED"), screen != "regular");
         // Lines of a terminal in raw mode would not return to its left edge.
-        let said = everything.iter().find(|row| row.contains("the interface broke")).unwrap();
-        assert!(said.starts_with("the interface broke"), "{screen}: {text}");
+        let row = |text: &str| everything.iter().position(|row| row.starts_with(text));
+        let message = row("the interface broke").unwrap();
+        assert!(row("DRAFT").is_none_or(|draft| draft < message), "{screen}: {text}");
+        assert_eq!(row("DRAFT").is_some(), screen == "over", "the row of the cursor stays: {text}");
     }
 }
 
@@ -102,10 +124,14 @@ fn a_panic_of_the_interface_is_told_on_the_main_screen() {
 fn the_interface_that_panics() {
     let Some(job) = job() else { return };
     let (panics, _reports) = tokio::sync::mpsc::unbounded_channel();
-    let fullscreen = job["fullscreen"] == true;
+    let fullscreen = job["screen"] == "fullscreen";
     let modes = TerminalModes { fullscreen, focus: true, ..TerminalModes::default() };
-    let _guard = TerminalGuard::enter(modes, panics).unwrap();
-    if fullscreen {
+    let mut guard = TerminalGuard::enter(modes, panics).unwrap();
+    if job["screen"] == "over" {
+        stdout().write_all(b"\r\nDRAFT\r").unwrap();
+        guard.show_alternate_screen(true).unwrap();
+    }
+    if job["screen"] != "regular" {
         let mut window = FullscreenWindow::new(stdout(), SIZE);
         let row = Row::styled("PAINTED", Style::new());
         window.draw([std::borrow::Cow::Owned(row)], None).unwrap();

@@ -199,11 +199,13 @@ fn install_panic_hook() {
             if reports_elsewhere(panic) {
                 return;
             }
-            // Restore the terminal first, so that the message is readable.
-            if ENTERED.load(Ordering::SeqCst) {
+            // Restore the terminal first, so that the message is readable: on the main screen, below
+            // its cursor.
+            let is_ours = ENTERED.load(Ordering::SeqCst);
+            leave();
+            if is_ours {
                 drop(write_out(BELOW_THE_CURSOR));
             }
-            leave();
             previous(panic);
         }));
     });
