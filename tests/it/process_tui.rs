@@ -551,6 +551,34 @@ async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reports_and_lists_leave_the_main_screen_as_it_was_after_changes_of_the_size() {
+    let (_server, _home, pty) = start_with_server(&[], [Reply::sse(chat::text(&numbered(0..60)))]).await;
+    pty.keys("many lines\r");
+    pty.wait_text("line 059");
+    pty.wait_idle();
+    let before = pty.everything();
+    for (keys, title) in
+        [("/hotkeys\r", "Keys and commands"), ("/settings\r", "Settings"), ("\x0c", "Models")]
+    {
+        pty.keys(keys);
+        pty.wait_text(title);
+        for height in [10, 30, 6, 24] {
+            pty.resize(Size { width: 80, height });
+            pty.wait(title, |rows| {
+                rows.len() == usize::from(height) && rows.iter().any(|row| row.contains(title))
+            });
+        }
+        pty.keys("\x1b");
+        pty.wait("the main screen", |rows| rows.last().is_some_and(|row| row.trim_end().ends_with("m-1")));
+        pty.wait_idle();
+        let everything = pty.everything();
+        assert_each_once(0..60, &everything);
+        assert!(!everything.iter().any(|row| row.contains(title)), "{everything:#?}");
+    }
+    assert_eq!(pty.everything().len(), before.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn commands_of_model_and_user_die_with_a_killed_program() {
     let server =
         SseServer::start([Reply::sse(chat::calls(&[("bash", json!({ "command": sleepy("tool") }))]))]).await;

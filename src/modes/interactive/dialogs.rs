@@ -66,6 +66,11 @@ impl Dialogs {
         !self.open.is_empty()
     }
 
+    /// Whether the user opened one of them.
+    pub(super) fn has_chosen(&self) -> bool {
+        self.open.iter().any(|open| !matches!(open, Open::Trust(_) | Open::Question(_)))
+    }
+
     /// Passes an input to the top dialog.
     pub(super) fn on_input(&mut self, input: &InputEvent, keymap: &Keymap) -> Option<DialogOutcome> {
         let step = self.open.last_mut()?.overlay().handle(input, keymap);

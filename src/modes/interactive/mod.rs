@@ -28,6 +28,7 @@ mod keybindings;
 mod layout;
 mod login;
 mod msg;
+mod over_screen;
 mod overlays;
 mod pager;
 mod pending;
@@ -418,14 +419,15 @@ impl Interactive {
             ScreenEffect::PreviewTheme(name) => self.follow_looks(Some(name)),
             ScreenEffect::Suspend => {
                 self.settle_size();
-                self.terminal.suspend(&self.app).ok();
+                self.terminal.suspend(&mut self.app).ok();
                 self.frames.request(FRAME);
             }
             ScreenEffect::OpenEditor(text) => {
                 self.settle_size();
                 let env = &self.effects.env;
-                let editor = self.app.session.settings.values.external_editor.as_deref();
-                let edited = self.terminal.lend(&self.app, || effects::edit(&text, editor, env));
+                let editor = self.app.session.settings.values.external_editor.clone();
+                let edit = || effects::edit(&text, editor.as_deref(), env);
+                let edited = self.terminal.lend(&mut self.app, edit);
                 self.on_effect_done(EffectDone::Edited(edited));
             }
         }
@@ -487,6 +489,7 @@ impl Interactive {
         self.on_waiting_events();
         self.set_time();
         self.app.pager = None;
+        self.app.dialogs.clear();
         if self.app.program_status.is_shown {
             let idle = Control::Status { state: ProgramState::Idle, kind: None, message: String::new() };
             self.perform_on_screen(ScreenEffect::Control(idle));

@@ -1,22 +1,19 @@
 //! The terminal of interactive mode: painter, input, modes and size.
 
-use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
 use ratatui::layout::{Position, Size};
 
 use crate::config::ResizeMode;
-use crate::tui::keymap::Keymap;
-use crate::tui::term::{Canvas, Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
-use crate::tui::theme::Theme;
+use crate::tui::term::{Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
 use crate::util::os;
 
 use super::super::signals::EndSignals;
 use super::app::App;
-use super::pager::PagerView;
+use super::over_screen::{self, MainScreen, OverScreen};
 use super::pictures::PictureGallery;
-use super::transcript::{self, RowPlace};
+use super::transcript::{self, Places, RowPlace};
 use super::ui::{self, Ui};
 
 /// How long rows must not have moved before pictures are drawn over them.
@@ -32,8 +29,8 @@ pub(super) struct Terminal {
     pub(super) guard: TerminalGuard,
     pub(super) signals: EndSignals,
     pub(super) input: InputBroker,
-    /// The alternate screen, while the pager is open over the main screen.
-    pages: Option<Canvas<TerminalOutput>>,
+    /// The alternate screen, while it shows something over the main screen.
+    over: Option<OverScreen<TerminalOutput>>,
     /// The alternate screen, while pi uses it.
     full: Option<FullscreenWindow<TerminalOutput>>,
     /// Where the rows end that are on the main screen or in its scrollback, while pi is
@@ -60,9 +57,9 @@ impl Terminal {
         input: InputBroker,
         drawing: Drawing,
     ) -> Self {
-        let (pages, full, left_at, has_drawn_inline) = (None, None, None, false);
+        let (over, full, left_at, has_drawn_inline) = (None, None, None, false);
         let moved_at = Duration::ZERO;
-        Self { ui, guard, signals, input, pages, full, left_at, has_drawn_inline, drawing, moved_at }
+        Self { ui, guard, signals, input, over, full, left_at, has_drawn_inline, drawing, moved_at }
     }
 
     pub(super) fn pictures(&self) -> &PictureGallery {
@@ -78,24 +75,26 @@ impl Terminal {
     pub(super) fn set_links(&mut self, links: bool) {
         self.drawing.links = links;
         self.ui.screen.set_links(links);
-        if let Some(full) = &mut self.full {
-            full.set_links(links);
+        if let Some(window) = alternate(&mut self.full, &mut self.over) {
+            window.set_links(links);
         }
     }
 
     /// Draws everything again with the next frame.
     pub(super) fn repaint(&mut self) {
-        match &mut self.full {
-            Some(full) => full.repaint(),
-            None => self.ui.screen.repaint(),
+        if self.full.is_none() {
+            self.ui.screen.repaint();
+        }
+        if let Some(window) = alternate(&mut self.full, &mut self.over) {
+            window.repaint();
         }
     }
 
     /// The size, if it differs from the painted one.
     pub(super) fn new_size(&mut self) -> Option<Size> {
-        let painted = match (&self.full, &self.pages) {
+        let painted = match (&self.full, &self.over) {
             (Some(full), _) => full.size(),
-            (None, Some(pages)) => pages.size(),
+            (None, Some(over)) => over.size(),
             (None, None) => self.ui.screen.size(),
         };
         self.input.size().filter(|size| *size != painted)
@@ -121,7 +120,8 @@ impl Terminal {
     /// Draws pictures over the rows of the alternate screen once these no longer move: each
     /// step would draw them again.
     fn draw_pictures_at_rest(&mut self, now: Duration) -> io::Result<()> {
-        let Some(canvas) = alternate(&mut self.full, &mut self.pages) else { return Ok(()) };
+        let Some(window) = alternate(&mut self.full, &mut self.over) else { return Ok(()) };
+        let canvas = window.canvas_mut();
         if canvas.have_pictures_moved() {
             self.moved_at = now;
         } else if canvas.have_pictures_waiting() && now.saturating_sub(self.moved_at) >= REST {
@@ -132,16 +132,13 @@ impl Terminal {
 
     /// How long until pictures that wait are drawn; `None` if none wait.
     pub(super) fn pictures_due_in(&mut self, now: Duration) -> Option<Duration> {
-        let canvas = alternate(&mut self.full, &mut self.pages)?;
+        let canvas = alternate(&mut self.full, &mut self.over)?.canvas_mut();
         canvas.have_pictures_waiting().then(|| REST.saturating_sub(now.saturating_sub(self.moved_at)))
     }
 
     /// Leaves the finished rows on the main screen, and switches to the alternate one.
     fn enter_fullscreen(&mut self, app: &mut App) -> io::Result<()> {
-        if self.pages.take().is_some() {
-            self.guard.show_alternate_screen(false)?;
-            self.follow_size(app);
-        }
+        self.return_to_main(app)?;
         if self.has_drawn_inline {
             self.ui.release(app)?;
             self.left_at =
@@ -151,10 +148,7 @@ impl Terminal {
         app.transcript.on_pushed(0);
         self.guard.set_fullscreen(true)?;
         let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
-        let mut full = FullscreenWindow::new(self.ui.screen.sink().try_clone()?, size);
-        full.set_links(self.drawing.links);
-        full.set_pictures(self.drawing.pictures.store.clone());
-        self.full = Some(full);
+        self.full = Some(self.new_window(size)?);
         Ok(())
     }
 
@@ -172,53 +166,72 @@ impl Terminal {
         Ok(())
     }
 
-    /// Draws the app on the main screen, or the pager over it.
+    fn new_window(&self, size: Size) -> io::Result<FullscreenWindow<TerminalOutput>> {
+        let mut window = FullscreenWindow::new(self.ui.screen.sink().try_clone()?, size);
+        window.set_links(self.drawing.links);
+        window.set_pictures(self.drawing.pictures.store.clone());
+        Ok(window)
+    }
+
+    /// Draws the app on the main screen, or what is open over it on the alternate one.
     fn draw_inline(&mut self, app: &mut App) -> io::Result<()> {
-        if app.pager.is_none() {
-            if self.pages.take().is_some() {
-                self.guard.show_alternate_screen(false)?;
-                // The main screen followed the size in the meantime.
-                self.follow_size(app);
-            }
+        let size = self.over.as_ref().map_or_else(|| self.ui.screen.size(), OverScreen::size);
+        if !over_screen::is_wanted(app, size) {
+            self.return_to_main(app)?;
             self.has_drawn_inline = true;
             return self.ui.draw(app);
         }
-        if self.pages.is_none() {
-            self.guard.show_alternate_screen(true)?;
-            let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
-            let sink = self.ui.screen.sink().try_clone()?;
-            let mut pages = Canvas::new(sink, size, Position::new(0, 0));
-            pages.set_pictures(self.drawing.pictures.store.clone());
-            pages.let_pictures_wait();
-            pages.erase_from_row(0)?;
-            self.pages = Some(pages);
+        let over = match self.over.take() {
+            Some(over) => over,
+            None => self.show_over_main(app)?,
+        };
+        self.over.insert(over).draw(app)
+    }
+
+    /// Switches to the alternate screen. The main one keeps its last frame, without dialogs: they would
+    /// stay there if the terminal became smaller.
+    fn show_over_main(&mut self, app: &mut App) -> io::Result<OverScreen<TerminalOutput>> {
+        self.ui.draw_undisturbed(app)?;
+        self.has_drawn_inline = true;
+        let below = MainScreen::new(app, &self.ui.screen);
+        let window = self.new_window(self.ui.screen.size())?;
+        self.guard.show_alternate_screen(true)?;
+        Ok(OverScreen::new(window, below))
+    }
+
+    /// Switches back to the main screen, if another one is shown over it; a frame must follow.
+    fn return_to_main(&mut self, app: &mut App) -> io::Result<()> {
+        let Some(over) = self.over.take() else { return Ok(()) };
+        let below = over.close();
+        self.guard.show_alternate_screen(false)?;
+        let painted = self.ui.screen.size();
+        let size = self.input.size().unwrap_or(painted);
+        if below.is_resized || size != painted {
+            // Its rows and its cursor moved in the meantime.
+            self.adopt_size(app, size, Some(&below.places));
+        } else if below.is_relaid {
+            self.ui.lay_out_since(app, &below.places);
         }
-        match (&mut app.pager, &mut self.pages) {
-            (Some(pager), Some(pages)) => {
-                pager.set_waiting(app.dialogs.is_open());
-                draw_pages(pager, pages, (&app.theme, &app.keymap), app.now)
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Follows the size, if it changed; then a frame must follow. Returns whether it changed.
     pub(super) fn follow_size(&mut self, app: &mut App) -> bool {
-        let Some(mut size) = self.new_size() else { return false };
-        if let Some(full) = &mut self.full {
-            full.resize(size);
-            return true;
+        let Some(size) = self.new_size() else { return false };
+        match (&mut self.full, &mut self.over) {
+            (Some(full), _) => full.resize(size),
+            (None, Some(over)) => over.resize(size),
+            (None, None) => self.adopt_size(app, size, None),
         }
-        if let Some(pages) = &mut self.pages {
-            pages.set_size(size);
-            // The frame that follows reports a terminal that is gone.
-            pages.erase_from_row(0).ok();
-            return true;
-        }
+        true
+    }
+
+    /// Adopts a size of the main screen. `places` are where its rows were, if the transcript was laid
+    /// out in other ways since then.
+    fn adopt_size(&mut self, app: &mut App, mut size: Size, places: Option<&Places>) {
         let is_wider_or_narrower = size.width != self.ui.screen.size().width;
         if is_wider_or_narrower && app.session.settings.values.resize == ResizeMode::Replay {
-            self.ui.replay(app, size);
-            return true;
+            return self.ui.replay(app, size);
         }
         // The terminal moved its rows together with the cursor.
         let mut cursor = self.input.cursor_position();
@@ -227,8 +240,10 @@ impl Terminal {
             size = later;
             cursor = self.input.cursor_position();
         }
-        self.ui.follow_size(app, size, cursor);
-        true
+        match places {
+            Some(places) => self.ui.follow_size_since(app, size, cursor, places),
+            None => self.ui.follow_size(app, size, cursor),
+        }
     }
 
     /// Sends a control that does not affect the screen's contents.
@@ -243,7 +258,7 @@ impl Terminal {
     ///
     /// # Errors
     /// If the terminal cannot be restored or the process cannot be stopped.
-    pub(super) fn suspend(&mut self, app: &App) -> Result<(), String> {
+    pub(super) fn suspend(&mut self, app: &mut App) -> Result<(), String> {
         self.lend(app, || os::stop_job().map_err(|error| error.to_string()))
     }
 
@@ -254,9 +269,10 @@ impl Terminal {
     /// Those of `work`, or why the terminal could not be restored.
     pub(super) fn lend<T>(
         &mut self,
-        app: &App,
+        app: &mut App,
         work: impl FnOnce() -> Result<T, String>,
     ) -> Result<T, String> {
+        self.return_to_main(app).map_err(|error| error.to_string())?;
         self.input.pause();
         if let Some(full) = &mut self.full {
             // The main screen is as pi left it, and the terminal keeps its cursor.
@@ -277,6 +293,7 @@ impl Terminal {
     /// Draws the last frame and restores the terminal.
     pub(super) fn leave(mut self, app: &mut App) {
         // Ignore errors, because the terminal may be gone.
+        drop(self.return_to_main(app));
         drop(self.ui.draw(app));
         self.input.pause();
         drop(self.ui.release(app));
@@ -293,31 +310,12 @@ impl Terminal {
 /// The alternate screen, if it is shown.
 fn alternate<'a>(
     full: &'a mut Option<FullscreenWindow<TerminalOutput>>,
-    pages: &'a mut Option<Canvas<TerminalOutput>>,
-) -> Option<&'a mut Canvas<TerminalOutput>> {
-    full.as_mut().map(FullscreenWindow::canvas_mut).or(pages.as_mut())
+    over: &'a mut Option<OverScreen<TerminalOutput>>,
+) -> Option<&'a mut FullscreenWindow<TerminalOutput>> {
+    full.as_mut().or_else(|| over.as_mut().map(OverScreen::window))
 }
 
 /// Draws the pager, or the transcript with the editor.
 fn draw_on(full: &mut FullscreenWindow<TerminalOutput>, app: &mut App) -> io::Result<()> {
-    let Some(pager) = &mut app.pager else { return ui::draw_fullscreen(app, full) };
-    pager.set_waiting(app.dialogs.is_open());
-    let size = full.size();
-    let (rows, cursor) = pager.render(size, (&app.theme, &app.keymap), app.now);
-    let cursor = cursor.map(|(row, column)| Position::new(column, row));
-    full.draw(rows.into_iter().map(Cow::Owned), cursor)
-}
-
-fn draw_pages(
-    pager: &mut PagerView,
-    pages: &mut Canvas<TerminalOutput>,
-    looks: (&Theme, &Keymap),
-    now: Duration,
-) -> io::Result<()> {
-    let size = pages.size();
-    let (rows, cursor) = pager.render(size, looks, now);
-    pages.show((0..size.height).zip(rows.into_iter().map(Cow::Owned)))?;
-    let at = cursor.map_or(Position::new(0, size.height - 1), |(row, column)| Position::new(column, row));
-    pages.place_cursor(at, cursor.is_some())?;
-    pages.flush()
+    if app.pager.is_some() { over_screen::draw_pager(full, app) } else { ui::draw_fullscreen(app, full) }
 }

@@ -15,6 +15,7 @@ use super::fullscreen;
 use super::layout::{Page, editor_rows};
 use super::overlays::Drawn;
 use super::pending;
+use super::transcript::{Places, keep_places};
 
 /// The painter and the rows below the transcript. `W` is the terminal, or an emulator
 /// in tests.
@@ -43,7 +44,7 @@ impl Dock {
 }
 
 /// The open dialog with the footer below it, and the cursor's row and column among them.
-fn dialog_rows(app: &mut App, dock: &Dock, size: Size) -> Option<Drawn> {
+pub(super) fn dialog_rows(app: &mut App, dock: &Dock, size: Size) -> Option<Drawn> {
     let below = dock.below_dialogs(size.height);
     let max_rows = size.height.saturating_sub(u16::try_from(below.len()).unwrap_or(u16::MAX));
     let cx = DialogCx { width: size.width, max_rows, theme: &app.theme, keymap: &app.keymap };
@@ -66,16 +67,33 @@ impl<W: Write> Ui<W> {
         app.transcript.on_pushed(self.screen.pushed());
         self.lay_out(app, size.width);
         let dock = compose_dock(app, size.width, size.height);
-        let n_rows = app.transcript.len();
         let clears = app.session.settings.values.layout.clear_on_shrink && !app.dialogs.is_open();
-        if clears && self.screen.leaves_blank(n_rows + dock.rows.len()) {
+        if clears && self.screen.leaves_blank(app.transcript.len() + dock.rows.len()) {
             self.replay(app, size);
             // Nothing has left the screen now, so that this happens once.
             return self.draw(app);
         }
 
+        let drawn = dialog_rows(app, &dock, size);
+        self.paint(app, dock, drawn)
+    }
+
+    /// Draws changes without dialogs, before the terminal shows its alternate screen.
+    ///
+    /// # Errors
+    /// If the terminal cannot be written to.
+    pub(super) fn draw_undisturbed(&mut self, app: &mut App) -> io::Result<()> {
+        let size = self.screen.size();
+        app.transcript.on_pushed(self.screen.pushed());
+        self.lay_out(app, size.width);
+        let dock = compose_dock(app, size.width, size.height);
+        self.paint(app, dock, None)
+    }
+
+    fn paint(&mut self, app: &mut App, dock: Dock, mut drawn: Option<Drawn>) -> io::Result<()> {
+        let size = self.screen.size();
+        let n_rows = app.transcript.len();
         let mut overlays = Vec::new();
-        let mut drawn = dialog_rows(app, &dock, size);
         let completion = app.input.completion.rows(size.width, completion_rows(app, size.height), &app.theme);
         self.dock = dock.rows;
         if block_cursor::is_drawn(app) {
@@ -113,8 +131,28 @@ impl<W: Write> Ui<W> {
     /// Adopts a new size; `cursor` is where the terminal put its cursor. A frame must follow.
     pub(super) fn follow_size(&mut self, app: &mut App, size: Size, cursor: Option<Position>) {
         let places = app.transcript.places(self.screen.rows_in_view());
+        self.follow_size_since(app, size, cursor, &places);
+    }
+
+    /// The same, if the transcript was laid out in other ways since its rows were at `places`.
+    pub(super) fn follow_size_since(
+        &mut self,
+        app: &mut App,
+        size: Size,
+        cursor: Option<Position>,
+        places: &Places,
+    ) {
+        keep_places(&mut app.transcript, places);
         app.transcript.layout(size.width, &app.theme, app.now);
-        self.screen.resized(size, cursor, &app.transcript.moved(&places));
+        self.screen.resized(size, cursor, &app.transcript.moved(places));
+    }
+
+    /// Lays the transcript out again for a screen of the same size, after it was laid out in other
+    /// ways since its rows were at `places`.
+    pub(super) fn lay_out_since(&mut self, app: &mut App, places: &Places) {
+        keep_places(&mut app.transcript, places);
+        app.transcript.layout(self.screen.size().width, &app.theme, app.now);
+        self.screen.relaid(&app.transcript.moved(places));
     }
 
     /// Clears screen and scrollback; the next frame writes the transcript again.
@@ -145,12 +183,12 @@ pub(super) fn draw_fullscreen<W: Write>(app: &mut App, window: &mut FullscreenWi
     let mut cursor = in_transcript.unwrap_or((narrow(page + dock.cursor.0), dock.cursor.1));
     let mut is_cursor_shown = true;
     if let Some((dialog, at)) = dialog_rows(app, &dock, size) {
-        let first = cover(&mut rows, dialog, usize::from(height));
+        let first = cover(&mut rows, dialog.into_iter(), usize::from(height));
         is_cursor_shown = at.is_some();
         cursor = at.map_or(cursor, |(row, column)| (narrow(first).saturating_add(row), column));
     } else if app.input.completion.is_open() && in_transcript.is_none() {
         let completion = app.input.completion.rows(width, completion_rows(app, height), &app.theme);
-        cover(&mut rows, completion, page + dock.editor);
+        cover(&mut rows, completion.into_iter(), page + dock.editor);
     }
     if is_cursor_shown && block_cursor::is_drawn(app) {
         block_cursor::draw(&mut rows, usize::from(cursor.0), cursor.1);
@@ -169,7 +207,7 @@ fn completion_rows(app: &App, height: u16) -> usize {
 }
 
 /// Puts rows over others so that they end above row `end`. Returns the first of them.
-fn cover(rows: &mut [Row], over: Vec<Row>, end: usize) -> usize {
+pub(super) fn cover<R>(rows: &mut [R], over: impl ExactSizeIterator<Item = R>, end: usize) -> usize {
     let first = end.saturating_sub(over.len());
     for (slot, row) in rows.iter_mut().skip(first).zip(over) {
         *slot = row;

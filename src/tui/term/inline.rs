@@ -211,6 +211,11 @@ impl<W: Write> InlineWindow<W> {
         self.size().height
     }
 
+    /// First screen row of the window.
+    pub fn origin(&self) -> u16 {
+        self.origin
+    }
+
     /// Number of document rows that are already in the terminal's scrollback.
     pub fn pushed(&self) -> usize {
         self.pushed
@@ -463,8 +468,11 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.show((self.origin..self.height()).zip(wanted))?;
 
         let last = Position::new(0, used.max(self.origin + 1).min(self.height()) - 1);
+        // A terminal that becomes lower drops rows below its cursor, and moves those above it to the
+        // scrollback. None of an overlay's is above its first one.
+        let resting = first_rows.first().map_or(last, |y| Position::new(0, (*y).min(last.y)));
         let wanted = frame.cursor.and_then(|cursor| self.locate(cursor, top, &first_rows));
-        self.canvas.place_cursor(wanted.unwrap_or(last), wanted.is_some())
+        self.canvas.place_cursor(wanted.unwrap_or(resting), wanted.is_some())
     }
 
     fn settle_due(&mut self, document: &dyn Document) -> io::Result<()> {

@@ -1,7 +1,9 @@
 //! The app as a user has it, without a terminal and a session: keys as a terminal sends them, and
 //! whole screens.
 
+mod emulators;
 mod keys;
+mod over_screen;
 mod overlays;
 mod plain;
 mod screens;

@@ -61,7 +61,7 @@ impl Stage {
         })
     }
 
-    fn ask_question(&mut self) {
+    pub(super) fn ask_question(&mut self) {
         let question = Arc::new(Question {
             id: QuestionId::new(1),
             kind: QuestionKind::Trust,

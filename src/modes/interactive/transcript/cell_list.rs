@@ -179,8 +179,13 @@ impl CellList {
     /// Keeps drawing the cell of row `index` and those after it.
     pub(super) fn keep_since(&mut self, index: usize) {
         if let Some((found, _)) = self.cell_at(index) {
-            self.next_replay = Extent::Since(found);
+            self.keep_since_cell(found);
         }
+    }
+
+    /// Keeps drawing this cell and those after it.
+    pub(super) fn keep_since_cell(&mut self, index: usize) {
+        self.next_replay = Extent::Since(index);
     }
 
     /// Whether a layout for `cx` draws only live cells.

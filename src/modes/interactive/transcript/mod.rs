@@ -39,7 +39,9 @@ pub(super) use anchor::{Anchor, Anchored};
 pub(super) use places::{MovedRows, Places};
 pub(super) use remarks::EntryPlace;
 pub(super) use render::{RenderCx, ViewSettings};
-pub(super) use scrolling::{RowPlace, continue_after, draw_earlier, keep_since, open_part, release};
+pub(super) use scrolling::{
+    RowPlace, continue_after, draw_earlier, keep_places, keep_since, open_part, release,
+};
 
 /// The conversation of a session, ready to be shown.
 ///

@@ -7,6 +7,7 @@ use crate::session::{EntryId, Opened};
 use crate::tui::term::RowMark;
 use crate::tui::theme::Theme;
 
+use super::Places;
 use super::Transcript;
 use super::apply::show_between;
 use super::cells::UserCell;
@@ -165,6 +166,13 @@ pub(in super::super) fn open_part(
     start: EntryPlace,
 ) {
     show_between(transcript, opened, &mut recent.cells.remarks().from(start));
+}
+
+/// The next layout keeps the cells of `places`, whatever was laid out since then.
+pub(in super::super) fn keep_places(transcript: &mut Transcript, places: &Places) {
+    if let Some(first) = places.first_cell() {
+        transcript.cells.keep_since_cell(first);
+    }
 }
 
 /// The next layout keeps the cell of row `index` and all after it.
