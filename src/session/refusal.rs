@@ -21,6 +21,8 @@ pub enum Refusal {
     /// One command of the user runs at a time.
     #[error("a command is still running; press Escape to cancel it")]
     CommandRunning,
+    #[error("{n_running} commands are running already; wait until one ends, or cancel them")]
+    TooManyCommands { n_running: usize },
     #[error(
         "this session is open in another pi process ({holder}); quit that process, or start a new session with /new"
     )]

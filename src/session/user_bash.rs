@@ -23,6 +23,10 @@ use super::services::Services;
 use super::state::UserCommand;
 use super::store::BashExecution;
 
+/// Commands that may run beside each other: a program that starts them without waiting for
+/// their ends would use up the processes of the system.
+const MAX_RUNNING: usize = 64;
+
 /// A command of the user, unique in its session's task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct BashId(u64);
@@ -64,10 +68,13 @@ impl UserBash {
     /// An id for a command to start.
     ///
     /// # Errors
-    /// If another command is still running and `others` forbids that.
+    /// If another command is still running and `others` forbids that, or very many are.
     pub(super) fn next_id(&mut self, others: OtherCommands) -> Result<BashId, SessionError> {
         if self.is_running() && others == OtherCommands::Refuse {
             return Err(Refusal::CommandRunning.into());
+        }
+        if self.running.len() >= MAX_RUNNING {
+            return Err(Refusal::TooManyCommands { n_running: self.running.len() }.into());
         }
         self.last_id.0 += 1;
         Ok(self.last_id)

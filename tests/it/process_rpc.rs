@@ -406,6 +406,49 @@ async fn commands_of_the_user_run_side_by_side() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn more_commands_of_the_user_than_may_run_are_refused() {
+    let server = SseServer::start([]).await;
+    let home = recorded_home(server.url());
+    tokio::task::spawn_blocking(move || {
+        let mut client = RpcClient::start(&home, &["--mode", "rpc"]);
+        client.request(json!({ "type": "bash", "command": "mkfifo pipe" }), "mkfifo");
+        let ids: Vec<String> = (1..=65).map(|nth| nth.to_string()).collect();
+        for id in &ids {
+            client.send(&json!({ "id": id, "type": "bash", "command": "read x < pipe" }));
+        }
+        let refused = client.until(|line| line["type"] == "response").pop().unwrap();
+        let error = "64 commands are running already; wait until one ends, or cancel them";
+        assert_eq!((&refused["id"], &refused["error"]), (&json!("65"), &json!(error)));
+        client.send(&json!({ "id": "abort", "type": "abort_bash" }));
+        let mut open: BTreeSet<String> = ids[..64].iter().cloned().collect();
+        while !open.is_empty() {
+            let response = client.until(|line| line["type"] == "response").pop().unwrap();
+            open.remove(response["id"].as_str().unwrap());
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[test]
+fn a_hundred_thousand_commands_are_answered_although_the_client_reads_nothing_until_all_are_sent() {
+    const N: usize = 100_000;
+    let home = TestHome::new();
+    let args = ["--mode", "rpc", "--model", "demo/pi"];
+    let (mut client, start_reading) = RpcClient::start_with(&home, &args, Reads::Later);
+    let lines: Vec<String> =
+        (0..N).map(|nth| format!("{{\"id\":{nth},\"type\":\"abort_retry\"}}\n")).collect();
+    client.send_raw(&lines.concat());
+    start_reading();
+    for nth in 0..N {
+        let line = client.next_text().unwrap();
+        assert!(line.starts_with(&format!("{{\"id\":{nth},")) && line.contains("\"success\":true"), "{line}");
+    }
+    let (rest, status, _) = client.finish();
+    assert_eq!((rest.len(), status.code()), (0, Some(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_nothing_stops_nothing_and_loses_nothing() {
     let n_calls = 40;
     let call = |nth: usize| {

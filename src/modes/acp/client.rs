@@ -14,6 +14,9 @@ use super::super::wire::LineOutput;
 use super::message;
 use super::outgoing::{Outgoing, update_line};
 
+/// Requests of the client that may be open at a time. Prompts wait in a queue.
+const MAX_UNANSWERED: usize = 1000;
+
 /// Shared by the connection, its sessions and their tools. Never blocks.
 pub(super) struct Client {
     output: LineOutput<Outgoing>,
@@ -43,9 +46,22 @@ impl Client {
         self.output.send(next);
     }
 
-    /// Notes a request of the client; `false` if another with its id is open.
-    pub(super) fn accept(&self, id: &RequestId) -> bool {
-        *id == RequestId::Null || self.unanswered().insert(id.clone())
+    /// Notes a request of the client.
+    ///
+    /// # Errors
+    /// If another with its id is open, or very many are. Requests cannot wait unread until others
+    /// have their responses: a cancellation or an answer that these need comes after them.
+    pub(super) fn accept(&self, id: &RequestId) -> Result<(), Error> {
+        let mut unanswered = self.unanswered();
+        let problem = if *id != RequestId::Null && unanswered.contains(id) {
+            format!("a request with the id {id} is open already")
+        } else if unanswered.len() >= MAX_UNANSWERED {
+            format!("{MAX_UNANSWERED} requests are open already; send it again when one has its response")
+        } else {
+            unanswered.insert(id.clone());
+            return Ok(());
+        };
+        Err(Error::new(ErrorCode::InvalidRequest.into(), problem))
     }
 
     pub(super) fn respond<T: Serialize>(&self, id: &RequestId, result: Result<T, Error>) {
@@ -146,4 +162,25 @@ impl Drop for ClientReply {
 
 fn gone() -> Error {
     Error::new(ErrorCode::InternalError.into(), "the client has closed the connection")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::super::outgoing::AcpLines;
+    use super::*;
+
+    #[tokio::test]
+    async fn requests_are_rejected_while_very_many_are_open_or_one_has_their_id() {
+        let client = Client::new(LineOutput::start(AcpLines::default(), io::sink()).unwrap());
+        let id = |nth: usize| RequestId::Number(nth as i64);
+        let accepted = |nth: usize| client.accept(&id(nth)).map_err(|error| error.message);
+        assert!((0..MAX_UNANSWERED).all(|nth| accepted(nth).is_ok()));
+        let too_many = "1000 requests are open already; send it again when one has its response";
+        assert_eq!(accepted(MAX_UNANSWERED), Err(too_many.to_owned()));
+        assert_eq!(accepted(7), Err("a request with the id 7 is open already".to_owned()));
+        client.respond(&id(3), Ok(Value::Null));
+        assert_eq!(accepted(MAX_UNANSWERED), Ok(()));
+    }
 }

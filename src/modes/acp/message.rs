@@ -38,6 +38,7 @@ pub(super) enum Incoming {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Envelope<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     id: Option<&'a RawValue>,
@@ -223,7 +224,7 @@ mod tests {
             "7",
             null(),
             -32600,
-            "the line is not a JSON-RPC message: invalid type: integer `7`, expected struct Envelope at line 1 column 1",
+            "the line is not a JSON-RPC message: invalid type: integer `7`, expected an object at line 1 column 1",
         );
         check_rejected("{}", null(), -32600, "a message needs a method, or an id with a result or an error");
         check_rejected(

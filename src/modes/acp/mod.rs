@@ -52,7 +52,7 @@ use crate::util::{process, worker};
 
 use super::output::write_err;
 use super::signals;
-use super::wire::{LineOutput, read_lines};
+use super::wire::{LineOutput, next_input, read_lines};
 use catalogue::SessionPlaces;
 use client::Client;
 pub use commands::{ACP_COMMANDS, AcpCommandRow};
@@ -127,6 +127,7 @@ pub async fn serve_acp(
         sessions: HashMap::new(),
         opening: FuturesUnordered::new(),
         tasks: JoinSet::new(),
+        readers: JoinSet::new(),
     };
     let code = tokio::select! {
         () = connection.serve(inputs) => ExitCode::SUCCESS,
@@ -145,7 +146,10 @@ struct Connection {
     sessions: HashMap<SessionId, mpsc::UnboundedSender<SessionInput>>,
     /// Sessions that are being opened.
     opening: FuturesUnordered<BoxFuture<'static, Opening>>,
+    /// Sessions that are open. Each ends with its connection.
     tasks: JoinSet<()>,
+    /// Requests that read or delete what is not open. Each ends with its response.
+    readers: JoinSet<()>,
 }
 
 /// A session that was opened for a request, or why not.
@@ -182,12 +186,14 @@ impl Connection {
     async fn serve(&mut self, mut inputs: mpsc::Receiver<Incoming>) {
         loop {
             let client = Arc::clone(&self.client);
+            let n_in_flight = self.opening.len() + self.readers.len();
             tokio::select! {
                 biased;
                 () = client.output().broken() => return,
                 Some(opening) = self.opening.next() => self.on_opened(opening),
                 Some(_) = self.tasks.join_next() => {}
-                input = client.output().room().then(|()| inputs.recv()) => match input {
+                Some(_) = self.readers.join_next() => {}
+                input = next_input(&mut inputs, n_in_flight, client.output()) => match input {
                     Some(input) => self.on_input(input),
                     None => return,
                 },
@@ -208,19 +214,16 @@ impl Connection {
         self.sessions.clear();
         drop(self.opening);
         while self.tasks.join_next().await.is_some() {}
+        while self.readers.join_next().await.is_some() {}
         self.client.output().finish(Some(PATIENCE)).await;
     }
 
     fn on_input(&mut self, input: Incoming) {
         match input {
-            Incoming::Request { id, request } => {
-                if !self.client.accept(&id) {
-                    let text = format!("a request with the id {id} is open already");
-                    let error = Error::new(ErrorCode::InvalidRequest.into(), text);
-                    return self.client.reject(&id, &error);
-                }
-                self.on_request(id, *request);
-            }
+            Incoming::Request { id, request } => match self.client.accept(&id) {
+                Ok(()) => self.on_request(id, *request),
+                Err(error) => self.client.reject(&id, &error),
+            },
             Incoming::Notification(AgentNotification::Cancel(cancel)) => {
                 if let Some(session) = self.sessions.get(&cancel.session_id) {
                     // A task that has ended has nothing to cancel.
@@ -320,7 +323,7 @@ impl Connection {
         }
         let client = Arc::clone(&self.client);
         let (host, id) = (Arc::clone(&self.start.host), id.clone());
-        self.tasks.spawn(async move {
+        self.readers.spawn(async move {
             let check = move || has_model(&host.services(&host.root(), None));
             let result = match worker::run("acp", check).await {
                 Ok(true) => Ok(AuthenticateResponse::new()),
@@ -446,7 +449,7 @@ impl Connection {
 
     fn list(&mut self, id: RequestId, request: ListSessionsRequest) {
         let (client, host) = (Arc::clone(&self.client), Arc::clone(&self.start.host));
-        self.tasks.spawn(async move {
+        self.readers.spawn(async move {
             let list = move || {
                 let scope = match request.cwd {
                     Some(cwd) => SessionScope::Folder { folder: host.folder(&cwd), cwd: Some(cwd) },
@@ -466,7 +469,7 @@ impl Connection {
             return self.client.fail(&id, invalid_params(text));
         }
         let (client, host) = (Arc::clone(&self.client), Arc::clone(&self.start.host));
-        self.tasks.spawn(async move {
+        self.readers.spawn(async move {
             let delete = move || catalogue::delete(&host.root(), &session.0);
             let result = worker::run("acp", delete).await.unwrap_or_else(|error| Err(internal(&error)));
             client.respond(&id, result.map(|()| DeleteSessionResponse::new()));

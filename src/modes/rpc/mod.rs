@@ -35,7 +35,7 @@ use super::exit;
 use super::output::write_err;
 use super::print::shut_down;
 use super::signals;
-use super::wire::{CompactionResult, EventStyle, LineOutput, Lines, Outgoing, as_compaction};
+use super::wire::{CompactionResult, EventStyle, LineOutput, Lines, Outgoing, as_compaction, next_input};
 use input::{Answer, Input, Request};
 pub use table::{RPC_COMMANDS, RpcCommandRow};
 
@@ -156,6 +156,7 @@ struct Server {
 impl Server {
     async fn serve(&mut self, mut inputs: tokio::sync::mpsc::Receiver<Input>) -> ExitCode {
         loop {
+            let n_in_flight = self.replies.len();
             tokio::select! {
                 biased;
                 () = self.output.broken() => return ExitCode::from(exit::READER_GONE),
@@ -168,7 +169,7 @@ impl Server {
                     None => return ExitCode::from(1),
                 },
                 Some((request, outcome)) = self.replies.next() => self.on_reply(request, outcome),
-                input = self.output.room().then(|()| inputs.recv()) => match input {
+                input = next_input(&mut inputs, n_in_flight, &self.output) => match input {
                     Some(input) => self.on_input(input),
                     None => return ExitCode::SUCCESS,
                 },

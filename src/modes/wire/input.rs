@@ -5,10 +5,15 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
+use super::output::{LineOutput, Waiting};
+
 /// Longest line that is read. A prompt with several images fits.
 pub(in crate::modes) const MAX_LINE_BYTES: u64 = 64 << 20;
 /// Lines that wait before the client has to.
 const MAX_WAITING: usize = 16;
+
+/// Requests without a response, before no more is read. Each may use a thread.
+const MAX_IN_FLIGHT: usize = 64;
 
 /// A line that is not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +47,24 @@ pub(in crate::modes) fn read_lines<T: Send + 'static>(
     Ok(inputs)
 }
 
+/// The next input, once there is room for it: fewer than [`MAX_IN_FLIGHT`] requests are in
+/// flight, and the client reads its responses. Until then lines wait unread. `None` at the end of
+/// the input. May be dropped and called again, and must be when a request has its response.
+///
+/// Requests count as in flight only if nothing else that the client sends can be necessary for
+/// their responses.
+pub(in crate::modes) async fn next_input<T, I: Waiting>(
+    inputs: &mut mpsc::Receiver<T>,
+    n_in_flight: usize,
+    output: &LineOutput<I>,
+) -> Option<T> {
+    if n_in_flight >= MAX_IN_FLIGHT {
+        return std::future::pending().await;
+    }
+    output.room().await;
+    inputs.recv().await
+}
+
 /// The next line; `None` at the end or when reading fails.
 fn next_line(source: &mut impl BufRead) -> Option<LineInput> {
     let mut line = Vec::new();
@@ -68,5 +91,40 @@ fn skip_line(source: &mut impl BufRead) {
         if end.is_some() || n_bytes == 0 {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::super::{EventStyle, Lines};
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_wait_unread_while_as_many_requests_as_may_be_are_in_flight() {
+        let output = LineOutput::start(Lines::new(EventStyle::Whole), io::sink()).unwrap();
+        let lines = "x\n".repeat(100_000);
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut inputs = read_lines(reader, |line| line).unwrap();
+        let (sent, all_sent) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            io::Write::write_all(&mut writer, lines.as_bytes()).unwrap();
+            sent.send(()).unwrap();
+        });
+        for _ in 0..MAX_IN_FLIGHT {
+            next_input(&mut inputs, MAX_IN_FLIGHT - 1, &output).await.unwrap();
+        }
+        // What is read ahead and what the pipe holds is less than what the client sends.
+        while inputs.len() < MAX_WAITING {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(next_input(&mut inputs, MAX_IN_FLIGHT, &output).now_or_never(), None);
+        assert!(all_sent.try_recv().is_err(), "the client could send everything");
+        let mut n_read = MAX_IN_FLIGHT;
+        while next_input(&mut inputs, 0, &output).await.is_some() {
+            n_read += 1;
+        }
+        assert_eq!(n_read, 100_000);
     }
 }

@@ -13,5 +13,5 @@ mod slim;
 
 pub(super) use conversation::conversation;
 pub(super) use events::{CompactionResult, EventStyle, Lines, as_compaction};
-pub(super) use input::{LineInput, MAX_LINE_BYTES, read_lines};
+pub(super) use input::{LineInput, MAX_LINE_BYTES, next_input, read_lines};
 pub(super) use output::{LineFormat, LineOutput, Outgoing, Waiting, join_updates};
