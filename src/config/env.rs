@@ -31,6 +31,11 @@ impl Env {
         self.0.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
+    /// The folder for temporary files: `TMPDIR`, or the system's.
+    pub fn temp_dir(&self) -> PathBuf {
+        self.path("TMPDIR").unwrap_or_else(std::env::temp_dir)
+    }
+
     /// Whether the variable has a value.
     pub fn is_set(&self, name: &str) -> bool {
         self.path(name).is_some()

@@ -30,14 +30,14 @@ pub fn http_options(settings: &Settings) -> HttpOptions {
     }
 }
 
-/// How commands run, with the search path of `env`. Their variables are those of the process.
+/// How commands run, with the search path and the folder for temporary files of `env`. Their variables are those of the process.
 pub fn bash_config(settings: &Settings, env: &Env, dirs: &Dirs) -> BashConfig {
     BashConfig {
         shell_path: settings.shell_path.clone().map(Into::into),
         command_prefix: settings.shell_command_prefix.clone(),
         search_path: env.path("PATH").map(Into::into),
         bin_dir: Some(dirs.agent.join("bin")),
-        ..BashConfig::new(std::env::temp_dir())
+        ..BashConfig::new(env.temp_dir())
     }
 }
 

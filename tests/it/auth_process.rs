@@ -153,7 +153,12 @@ async fn a_sign_in_shows_where_to_go_and_can_be_given_up() {
 
 fn pi(home: &TestHome, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_DEMO_INSTANT", "1");
+    command
+        .env_clear()
+        .env("HOME", home.home())
+        .env("TMPDIR", home.temp())
+        .env("PATH", "/usr/bin:/bin")
+        .env("PI_DEMO_INSTANT", "1");
     command.current_dir(home.project()).stdin(Stdio::null()).args(args);
     command
 }

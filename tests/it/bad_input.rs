@@ -282,7 +282,12 @@ fn print(home: &TestHome, session: &std::path::Path, is_full: bool) -> (String, 
     let full = if is_full { "trap '' XFSZ; ulimit -f 0; " } else { "" };
     command.args(["-c", &format!("{full}exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_pi")]);
     command.args(["-p", "hi", "--model", "demo/pi", "--session"]).arg(session);
-    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none");
+    command
+        .env_clear()
+        .env("HOME", home.home())
+        .env("TMPDIR", home.temp())
+        .env("PATH", "/usr/bin:/bin")
+        .env("PI_LOCAL_SERVERS", "none");
     let output = command.current_dir(home.project()).stdin(Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))

@@ -18,7 +18,12 @@ fn ask(url: &str, env: &[(&str, &str)]) -> (String, String) {
     let home = TestHome::with_server(url);
     fs::write(home.agent().join("settings.json"), ONCE).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none");
+    command
+        .env_clear()
+        .env("HOME", home.home())
+        .env("TMPDIR", home.temp())
+        .env("PATH", "/usr/bin:/bin")
+        .env("PI_LOCAL_SERVERS", "none");
     command.envs(env.iter().copied()).args(["-p", "hello"]);
     let output = command.current_dir(home.project()).stdin(Stdio::null()).output().unwrap();
     (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
@@ -64,7 +69,7 @@ fn local_server_is_found_with_a_certificate_of_the_environment() {
     let server = TlsServer::start(list.to_string());
     let home = TestHome::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).args(["--list-models", "vllm/"]);
+    command.env_clear().env("HOME", home.home()).env("TMPDIR", home.temp()).args(["--list-models", "vllm/"]);
     command.env("PI_LOCAL_SERVERS", format!("vllm={}", server.url()));
     command.env("NODE_EXTRA_CA_CERTS", AUTHORITY).env("SSL_CERT_FILE", "/missing");
     let output = command.output().unwrap();

@@ -16,7 +16,12 @@ use crate::support::sse_server::{Reply, SseServer};
 
 fn pi(home: &TestHome) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none");
+    command
+        .env_clear()
+        .env("HOME", home.home())
+        .env("TMPDIR", home.temp())
+        .env("PATH", "/usr/bin:/bin")
+        .env("PI_LOCAL_SERVERS", "none");
     command.current_dir(home.project()).stdin(Stdio::null());
     command
 }

@@ -38,7 +38,11 @@ fn harbor(home: &TestHome, url: &str, flags: &str, instruction: &str) -> Output 
     let path = format!("{}:/usr/bin:/bin", program.display());
     let mut bash = Command::new("bash");
     bash.args(["-c", &format!("set -o pipefail; {command}")]).current_dir(home.project());
-    bash.env_clear().env("HOME", home.home()).env("PATH", path).env("OPENAI_API_KEY", "k");
+    bash.env_clear()
+        .env("HOME", home.home())
+        .env("TMPDIR", home.temp())
+        .env("PATH", path)
+        .env("OPENAI_API_KEY", "k");
     bash.output().unwrap()
 }
 

@@ -131,3 +131,22 @@ fn the_type_of_an_impl_is_recognised() {
     check("impl Hooks for Watched<'_> {", "Watched");
     check("impl super::Tool for tools::Bash where Self: Sized {", "Bash");
 }
+
+#[test]
+fn every_program_that_a_test_starts_has_a_folder_of_its_own_for_temporary_files() {
+    // Named beside its home.
+    let (mut lines_left, mut n_programs) = (0, 0);
+    for_each_line(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it"), |_, place, code| {
+        if code.contains(".env(\"HOME\",") {
+            (lines_left, n_programs) = (3, n_programs + 1);
+        }
+        if code.contains(".env(\"TMPDIR\",") {
+            lines_left = 0;
+        }
+        if lines_left > 0 {
+            lines_left -= 1;
+            assert!(lines_left > 0, "{place}: the program writes to the system's temporary folder");
+        }
+    });
+    assert!(n_programs >= 10, "{n_programs}");
+}

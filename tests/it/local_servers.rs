@@ -89,7 +89,7 @@ fn a_server_with_a_certificate_is_found() {
     let server = TlsServer::start(list.to_string());
     let home = TestHome::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).args(["--list-models", "vllm/"]);
+    command.env_clear().env("HOME", home.home()).env("TMPDIR", home.temp()).args(["--list-models", "vllm/"]);
     command.env("PI_LOCAL_SERVERS", format!("vllm={}", server.url()));
     command.env("SSL_CERT_FILE", AUTHORITY);
     let table = String::from_utf8(command.output().unwrap().stdout).unwrap();
@@ -166,7 +166,7 @@ async fn models_of_this_machine_are_listed() {
     let server = SseServer::start([json("/v1/models", &list)]).await;
     let home = TestHome::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).args(["--list-models", "vllm/"]);
+    command.env_clear().env("HOME", home.home()).env("TMPDIR", home.temp()).args(["--list-models", "vllm/"]);
     command.env("PI_LOCAL_SERVERS", format!("vllm={}", server.url()));
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
@@ -184,7 +184,12 @@ async fn listed(server: &SseServer, env: &[(&str, &str)], search: &str) -> (Stri
     }}});
     std::fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).env("PI_LOCAL_SERVERS", "none").env("TEAM", "t1");
+    command
+        .env_clear()
+        .env("HOME", home.home())
+        .env("TMPDIR", home.temp())
+        .env("PI_LOCAL_SERVERS", "none")
+        .env("TEAM", "t1");
     command.envs(env.iter().copied()).args(["--list-models", search]);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())

@@ -225,7 +225,8 @@ async fn a_terminal_that_is_gone_ends_the_program_and_keeps_the_answer() {
         let home = TestHome::with_server(server.url());
         let life = Lifeline::new(home.project().join("life"));
         let (program, args) = child_args("the_terminal_that_goes");
-        let job = json!({ "home": home.home(), "project": home.project(), "screen": screen });
+        let job =
+            json!({ "home": home.home(), "temp": home.temp(), "project": home.project(), "screen": screen });
         let mut command = Command::new(program);
         command.args(args).env(CHILD, job.to_string()).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -266,6 +267,7 @@ fn the_terminal_that_goes() {
     command.env("PI", env!("CARGO_BIN_EXE_pi"));
     command.env("SCREEN", job["screen"].as_str().unwrap());
     command.env("HOME", job["home"].as_str().unwrap());
+    command.env("TMPDIR", job["temp"].as_str().unwrap());
     command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
     command.env("TERM", "xterm-256color");
     command.env("COLORFGBG", "15;0");

@@ -722,7 +722,11 @@ async fn the_example_prints_an_answer_and_its_cost() {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/rpc_client.py");
         let mut command = Command::new("python3");
         command.arg(example).args(["What does this do?", "--provider", "acme", "--model", "m-1"]);
-        command.env_clear().env("HOME", home.home()).env("PI", env!("CARGO_BIN_EXE_pi"));
+        command
+            .env_clear()
+            .env("HOME", home.home())
+            .env("TMPDIR", home.temp())
+            .env("PI", env!("CARGO_BIN_EXE_pi"));
         command.env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none").current_dir(home.project());
         command.output().unwrap()
     });

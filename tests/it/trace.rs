@@ -294,7 +294,12 @@ async fn usage_of_a_running_session_is_read_from_its_file() {
 
 fn pi(home: &TestHome, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none");
+    command
+        .env_clear()
+        .env("HOME", home.home())
+        .env("TMPDIR", home.temp())
+        .env("PATH", "/usr/bin:/bin")
+        .env("PI_LOCAL_SERVERS", "none");
     command.args(args).current_dir(home.project()).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -381,7 +386,11 @@ fn usage_shows_local_days_and_the_limits_that_were_reported() {
     // One of these zones has another day than UTC.
     for hours in [-12_i8, 12] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-        command.env_clear().env("HOME", home.home()).env("PI_LOCAL_SERVERS", "none");
+        command
+            .env_clear()
+            .env("HOME", home.home())
+            .env("TMPDIR", home.temp())
+            .env("PI_LOCAL_SERVERS", "none");
         let output = command.env("TZ", format!("<zone>{}", -hours)).arg("usage").output().unwrap();
         let shown = text(&output.stdout);
         assert!(shown.starts_with("day ") && shown.contains(&Zone::fixed(hours).day(now_ms)), "{shown}");

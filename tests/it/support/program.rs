@@ -9,7 +9,12 @@ use super::pty::TestHome;
 /// The program in the project of `home`, with an empty environment and nothing on standard input.
 pub(crate) fn pi(home: &TestHome, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none");
+    command
+        .env_clear()
+        .env("HOME", home.home())
+        .env("TMPDIR", home.temp())
+        .env("PATH", "/usr/bin:/bin")
+        .env("PI_LOCAL_SERVERS", "none");
     command.current_dir(home.project()).stdin(Stdio::null()).args(args);
     command
 }

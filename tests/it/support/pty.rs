@@ -41,6 +41,7 @@ impl TestHome {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("home/.pi/agent")).unwrap();
         fs::create_dir_all(root.path().join("project")).unwrap();
+        fs::create_dir_all(root.path().join("tmp")).unwrap();
         Self { root }
     }
 
@@ -62,6 +63,11 @@ impl TestHome {
 
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
+    }
+
+    /// For temporary files, such as long output.
+    pub(crate) fn temp(&self) -> PathBuf {
+        self.root.path().join("tmp")
     }
 
     pub(crate) fn agent(&self) -> PathBuf {
@@ -227,6 +233,7 @@ impl Pty {
         command.args(args);
         command.env_clear();
         command.env("HOME", home.home());
+        command.env("TMPDIR", home.temp());
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command.env("TERM", "xterm-256color");
         command.env("COLORFGBG", "15;0");

@@ -40,7 +40,7 @@ impl RpcClient {
     /// Also returns what starts reading later.
     pub(crate) fn start_with(home: &TestHome, args: &[&str], reads: Reads) -> (Self, impl FnOnce() + use<>) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-        command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin");
+        command.env_clear().env("HOME", home.home()).env("TMPDIR", home.temp()).env("PATH", "/usr/bin:/bin");
         command.env("PI_LOCAL_SERVERS", "none").current_dir(home.project()).args(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
