@@ -85,8 +85,9 @@ pub(super) fn run(args: ConfigArgs, env: Env) -> anyhow::Result<ExitCode> {
     match args.command.unwrap_or(list) {
         ConfigCommand::List { search, changed, json } => {
             let output = if json { ConfigOutput::Json } else { ConfigOutput::Text };
-            modes::list_settings(setup.settings(), search.as_deref(), changed, output);
+            let code = modes::list_settings(setup.settings(), search.as_deref(), changed, output);
             modes::report_notes(&setup.problems);
+            return Ok(code);
         }
         ConfigCommand::Get { key, json } => {
             let row = Row::named(&key)?;
@@ -125,7 +126,7 @@ fn save(setup: &Setup, file: &FileChoice, change: SettingChange, row: &Row) -> a
     }
     let home = setup.dirs.home.as_deref();
     modes::say(&format!("{done} {}.", paths::display(&path, home)));
-    if row.is_kept {
+    if row.kept.is_some() {
         modes::report_notes(&[format!("{}: {}", row.key, row.help)]);
     }
     if !file.project && setup.settings().project_value(row.key).is_some() {

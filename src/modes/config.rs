@@ -1,10 +1,13 @@
 //! The output of `pi config`.
 
+use std::process::ExitCode;
+
 use serde_json::{Value, json};
 
 use crate::config::{EffectiveSettings, Layer, ROWS, Row};
 
-use super::output::write_out;
+use super::exit;
+use super::output::{write_err, write_out};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,17 +17,21 @@ pub enum ConfigOutput {
 }
 
 /// Prints the settings whose keys contain `search`, one line each; with `only_changed`, those
-/// with a value of some layer.
+/// with a value of some layer. A failure if no key contains it.
 pub fn list_settings(
     settings: &EffectiveSettings,
     search: Option<&str>,
     only_changed: bool,
     output: ConfigOutput,
-) {
+) -> ExitCode {
     let search = search.unwrap_or_default().to_lowercase();
     let rows = ROWS.iter().filter(|row| row.key.to_lowercase().contains(&search));
     let rows: Vec<&Row> =
         rows.filter(|row| !only_changed || settings.origin(row.key) != Some(Layer::BuiltIn)).collect();
+    if rows.is_empty() && !only_changed && output == ConfigOutput::Text {
+        write_err(&format!("pi: no setting contains \"{search}\"; pi config lists all"));
+        return ExitCode::from(exit::FAILED);
+    }
     match output {
         ConfigOutput::Json => {
             let all: Vec<Value> = rows.iter().map(|row| as_json(settings, row)).collect();
@@ -32,6 +39,7 @@ pub fn list_settings(
         }
         ConfigOutput::Text => write_out(&lines(settings, &rows)),
     }
+    ExitCode::SUCCESS
 }
 
 /// Prints a value: texts as they are, everything else as JSON.
@@ -57,17 +65,14 @@ fn lines(settings: &EffectiveSettings, rows: &[&Row]) -> String {
         };
         let origin = match settings.origin(row.key) {
             Some(Layer::BuiltIn) | None => String::new(),
-            Some(origin) if row.is_kept => format!("  ({}; {})", origin.name(), why_kept(row)),
-            Some(origin) => format!("  ({})", origin.name()),
+            Some(origin) => match row.kept {
+                Some(kept) => format!("  ({}; {kept})", origin.name()),
+                None => format!("  ({})", origin.name()),
+            },
         };
         text.push_str(&[&format!("{:<width$}", row.key), "  ", &value, &origin, "\n"].concat());
     }
     text
-}
-
-/// `no effect yet`, and why.
-fn why_kept(row: &Row) -> &str {
-    row.help.split_once("; kept, has ").map_or("no effect", |(_, why)| why)
 }
 
 fn as_json(settings: &EffectiveSettings, row: &Row) -> Value {
@@ -77,7 +82,7 @@ fn as_json(settings: &EffectiveSettings, row: &Row) -> Value {
         "default": row.default_value(),
         "origin": settings.origin(row.key).unwrap_or(Layer::BuiltIn).name(),
         "help": row.help,
-        "hasEffect": !row.is_kept,
+        "hasEffect": row.kept.is_none(),
     })
 }
 

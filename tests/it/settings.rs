@@ -53,6 +53,8 @@ fn settings_are_set_shown_and_reset_and_other_keys_stay() {
         "defaultTools  [\"read\",\"bash\"]  (your settings)\ntheme         \"dark\"  (your settings)\n"
     );
     assert_eq!(config(&home, &["path"]), done(&format!("{}\n", file.display())));
+    let nothing = "pi: no setting contains \"nosuch\"; pi config lists all\n".to_owned();
+    assert_eq!(config(&home, &["list", "nosuch"]), (Some(1), String::new(), nothing));
 }
 
 #[test]

@@ -174,3 +174,26 @@ async fn themes_come_from_the_settings_and_from_flags() {
         assert!(pty.text_log().contains(&format!("48;2;{red};2;3")), "{args:?}: {}", pty.text_log());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_of_anthropic_is_warned_about_unless_the_setting_is_off() {
+    for (key, settings, warned) in [
+        ("sk-ant-oat01-0", json!({}), true),
+        ("sk-ant-oat01-0", json!({ "warnings": { "anthropicExtraUsage": false } }), false),
+        ("sk-ant-api03-0", json!({}), false),
+    ] {
+        let server = SseServer::start([Reply::sse(chat::text("Hello."))]).await;
+        let home = TestHome::new().settings(&settings);
+        let models = json!({"providers": {"anthropic": {
+            "baseUrl": server.url(), "api": "openai-completions", "apiKey": key, "models": [{"id": "m-1"}],
+        }}});
+        fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+        let (output, told) = run(pi(&home, &["-p", "--model", "anthropic/m-1", "hi"]), None).await;
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hello.\n", "{told}");
+        assert_eq!(
+            told.matches("may bill those of other programs as extra usage").count(),
+            usize::from(warned),
+            "{told}"
+        );
+    }
+}

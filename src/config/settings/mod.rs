@@ -113,6 +113,8 @@ pub struct Settings {
     pub sampling: SamplingPolicy,
     /// Whether notices say that prompt tokens were billed again.
     pub show_cache_miss_notices: bool,
+    /// Whether to warn that Anthropic may bill requests on a subscription as extra usage.
+    pub warn_extra_usage: bool,
     /// Whether the screen leaves out thinking.
     pub hide_thinking: bool,
     /// When steering messages are delivered.
@@ -339,6 +341,7 @@ impl Settings {
             enabled_models: reader.get("enabledModels"),
             sampling: reader.sampling(),
             show_cache_miss_notices: reader.get("showCacheMissNotices"),
+            warn_extra_usage: reader.get("warnings.anthropicExtraUsage"),
             hide_thinking: reader.get("hideThinkingBlock"),
             steering_delivery: reader.get("steeringDelivery"),
             steering_mode: reader.get("steeringMode"),
@@ -495,7 +498,7 @@ mod tests {
     #[test]
     fn every_row_is_read() {
         // A value of no kind at all must be noticed for each row.
-        for row in ROWS.iter().filter(|row| !row.is_kept) {
+        for row in ROWS.iter().filter(|row| row.kept.is_none()) {
             let mut value = json!({ "wrong": true });
             for part in row.key.rsplit('.') {
                 value = json!({ part: value });

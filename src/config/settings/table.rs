@@ -31,9 +31,9 @@ pub struct Row {
     /// A list whose entries all begin with `+` or `-` changes the list of weaker layers in
     /// place of replacing it.
     pub is_edited: bool,
-    /// Whether the setting is one of the original that stays in the file and does nothing
-    /// here; the help says so.
-    pub is_kept: bool,
+    /// For a setting of the original that stays in the file and does nothing here: "no effect
+    /// yet" or "no effect", perhaps with the reason. The help ends with it.
+    pub kept: Option<&'static str>,
 }
 
 /// How the settings file of a trusted project applies to a setting.
@@ -57,13 +57,13 @@ impl Row {
             in_project: InProject::Overrides,
             at_start: false,
             is_edited: false,
-            is_kept: false,
+            kept: None,
         }
     }
 
-    /// A setting without effect; `help` says so.
-    const fn kept(key: &'static str, help: &'static str) -> Self {
-        Self { is_kept: true, ..Self::new(key, Kind::Any, "null", help) }
+    /// A setting without effect; made by the macro of this name.
+    const fn kept(key: &'static str, help: &'static str, kept: &'static str) -> Self {
+        Self { kept: Some(kept), ..Self::new(key, Kind::Any, "null", help) }
     }
 
     const fn user_only(self) -> Self {
@@ -158,6 +158,23 @@ const AUTO: &[&str] = &["auto", "on", "off"];
 /// An amount of money.
 const USD: Kind = Kind::Decimal { least: 0.0, most: 1e6 };
 
+/// A setting without effect: its key and what it does in the original, and why it does nothing
+/// so far or will never do anything.
+macro_rules! kept {
+    ($key:literal, $about:literal) => {
+        kept!(@ $key, $about, "no effect yet")
+    };
+    ($key:literal, $about:literal, yet: $why:literal) => {
+        kept!(@ $key, $about, concat!("no effect yet: ", $why))
+    };
+    ($key:literal, $about:literal, ever: $why:literal) => {
+        kept!(@ $key, $about, concat!("no effect: ", $why))
+    };
+    (@ $key:literal, $about:literal, $kept:expr) => {
+        Row::kept($key, concat!($about, "; kept, has ", $kept), $kept)
+    };
+}
+
 /// Every setting, in the order in which they are listed.
 pub const ROWS: &[Row] = &[
     Row::new("defaultProvider", Kind::Text, "null", "Provider for new sessions"),
@@ -238,21 +255,21 @@ pub const ROWS: &[Row] = &[
     Row::new("retry.provider.maxRetryDelayMs", Kind::Number, "60000", "Longest wait between silent retries that a server may ask for, in milliseconds; 0 means no limit").at_start(),
     Row::new("httpProxy", Kind::Text, "null", "Proxy for all requests to providers, such as http://proxy:3128 [default: HTTPS_PROXY and HTTP_PROXY]").user_only().at_start(),
     Row::new("httpIdleTimeoutMs", Kind::Number, "300000", "Longest time without data from a server in milliseconds; 0 means no limit").at_start(),
-    Row::kept("cacheWarming", "Keep the provider's cache warm with small requests; kept, has no effect yet: pi sends no request that you did not ask for").user_only(),
-    Row::kept("transport", "How requests are sent; kept, has no effect yet: pi always streams over HTTP"),
-    Row::kept("websocketConnectTimeoutMs", "Longest wait for a WebSocket; kept, has no effect yet: pi always streams over HTTP"),
-    Row::kept("packages", "Packages of extensions, skills, prompts and themes; kept, has no effect yet"),
-    Row::kept("extensions", "Extensions to load; kept, has no effect yet"),
-    Row::kept("codemode.mode", "Whether the model calls tools from code; kept, has no effect yet"),
-    Row::kept("codemode.inlineBudget", "Tokens of tool descriptions in the prompt; kept, has no effect yet"),
-    Row::kept("npmCommand", "Command that installs packages; kept, has no effect yet"),
-    Row::kept("selfUpdateCommand", "Command that updates the program; kept, has no effect yet").user_only(),
-    Row::kept("collapseChangelog", "Show one line about an update; kept, has no effect yet: pi shows nothing after an update"),
-    Row::kept("markdown.mermaid", "Draw Mermaid diagrams; kept, has no effect yet: diagrams stay source"),
-    Row::kept("sessionShareDestination", "Where shared sessions go; kept, has no effect yet"),
-    Row::kept("warnings.anthropicExtraUsage", "Warn that a subscription bills other programs extra; kept, has no effect yet: pi does not sign in to Anthropic subscriptions"),
-    Row::kept("enableInstallTelemetry", "Report installations; kept, has no effect: pi reports nothing"),
-    Row::kept("enableAnalytics", "Report usage; kept, has no effect: pi reports nothing"),
+    kept!("cacheWarming", "Keep the provider's cache warm with small requests", yet: "pi sends no request that you did not ask for").user_only(),
+    kept!("transport", "How requests are sent", yet: "pi always streams over HTTP"),
+    kept!("websocketConnectTimeoutMs", "Longest wait for a WebSocket", yet: "pi always streams over HTTP"),
+    kept!("packages", "Packages of extensions, skills, prompts and themes"),
+    kept!("extensions", "Extensions to load"),
+    kept!("codemode.mode", "Whether the model calls tools from code"),
+    kept!("codemode.inlineBudget", "Tokens of tool descriptions in the prompt"),
+    kept!("npmCommand", "Command that installs packages"),
+    kept!("selfUpdateCommand", "Command that updates the program").user_only(),
+    kept!("collapseChangelog", "Show one line about an update", yet: "pi shows nothing after an update"),
+    kept!("markdown.mermaid", "Draw Mermaid diagrams", yet: "diagrams stay source"),
+    kept!("sessionShareDestination", "Where shared sessions go"),
+    Row::new("warnings.anthropicExtraUsage", Kind::Bool, "true", "Warn when an Anthropic subscription pays for requests: Anthropic may bill those of other programs as extra usage"),
+    kept!("enableInstallTelemetry", "Report installations", ever: "pi reports nothing"),
+    kept!("enableAnalytics", "Report usage", ever: "pi reports nothing"),
 ];
 
 impl Kind {
@@ -361,7 +378,8 @@ mod tests {
             let default = row.default_value();
             assert!(default.is_null() || row.kind.accepts(&default), "{}", row.key);
             assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.key);
-            assert_eq!(row.is_kept, row.help.contains("; kept, has no effect"), "{}", row.key);
+            let is_kept = row.kept.is_some_and(|kept| row.help.ends_with(&format!("; kept, has {kept}")));
+            assert_eq!(is_kept, row.help.contains("no effect"), "{}", row.key);
         }
     }
 }

@@ -375,7 +375,7 @@ impl Report {
 fn kept_settings(settings: &EffectiveSettings) -> Option<String> {
     let is_set = |key: &str| settings.origin(key).is_some_and(|origin| origin != Layer::BuiltIn);
     let kept: Vec<&str> =
-        ROWS.iter().filter(|row| row.is_kept && is_set(row.key)).map(|row| row.key).collect();
+        ROWS.iter().filter(|row| row.kept.is_some() && is_set(row.key)).map(|row| row.key).collect();
     (!kept.is_empty()).then(|| {
         format!(
             "these settings are kept and have no effect; pi config list NAME says why: {}",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ai::{self, Credential, Model, ScopedModel, StreamOptions, ThinkingLevel};
 use crate::config::{LiveSettings, SettingChange, Settings};
 
-use super::super::event::NoticeLevel;
+use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open;
 use super::super::outbox::Outbox;
@@ -26,10 +26,16 @@ pub(super) struct ModelControl {
     has_own_scope: bool,
     /// Whether the selection has changed since the last run began.
     changed: bool,
+    /// Whether the user was warned that a subscription pays.
+    warned_of_extra_usage: bool,
     settings: LiveSettings,
     services: Arc<Services>,
     outbox: Outbox,
 }
+
+/// The provider whose subscriptions are for its own programs.
+const ANTHROPIC: &str = "anthropic";
+const EXTRA_USAGE: &str = "requests are paid by an Anthropic subscription, which may bill those of other programs as extra usage; use an API key, or switch this warning off with the setting warnings.anthropicExtraUsage";
 
 /// Chooses for a session whose branch selected `selected`; also returns a notice about
 /// the choice for the user.
@@ -60,7 +66,16 @@ impl ModelControl {
         outbox: Outbox,
     ) -> Self {
         let (scope, _) = scope(&services, &settings.get().values.enabled_models);
-        Self { selection, scope, has_own_scope: false, changed: false, settings, services, outbox }
+        Self {
+            selection,
+            scope,
+            has_own_scope: false,
+            changed: false,
+            warned_of_extra_usage: false,
+            settings,
+            services,
+            outbox,
+        }
     }
 
     /// As the function of that name, with the scope of this session.
@@ -152,9 +167,16 @@ impl ModelControl {
         self.selection = selection;
     }
 
-    /// Records that a run starts with the current selection.
-    pub(super) fn on_run_start(&mut self) {
+    /// Records that a run starts with the current selection. Warns once if Anthropic may bill it
+    /// although a subscription pays.
+    pub(super) fn on_run_start(&mut self, credential: &Credential) {
         self.changed = false;
+        let may_cost_extra = self.model().provider == ANTHROPIC && credential.is_account();
+        if may_cost_extra && !self.warned_of_extra_usage && self.settings.get().values.warn_extra_usage {
+            self.warned_of_extra_usage = true;
+            let (level, text) = (NoticeLevel::Warning, EXTRA_USAGE.to_owned());
+            self.outbox.send(SessionEvent::Notice { level, text });
+        }
     }
 
     /// The changes for the next request of a run, if the selection changed since it began.

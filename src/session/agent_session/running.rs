@@ -30,7 +30,7 @@ impl AgentSession {
         if !prompts.is_empty() {
             self.queue.on_prompt_sent();
         }
-        self.model.on_run_start();
+        self.model.on_run_start(&credential);
         let parts = RunParts {
             services: &self.services,
             cwd: self.project.cwd(),
