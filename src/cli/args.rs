@@ -364,6 +364,9 @@ pub(super) fn is_general_flag(flag: &str) -> bool {
         || Args::command().get_arguments().any(is_of_clap)
 }
 
+/// Stands before the dashes of a message that begins with them, which would be a flag for clap.
+const DASHES: &str = "\0";
+
 /// The arguments for clap, and notes about the others.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Sorted {
@@ -371,7 +374,8 @@ pub(super) struct Sorted {
     pub(super) notes: Vec<String>,
 }
 
-/// Expands short flags and removes ignored flags of the original, up to `--`.
+/// Expands short flags and removes ignored flags of the original, up to `--`. The word after
+/// `--print` is a message if it begins with three dashes, as a text with frontmatter does.
 pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> Sorted {
     let mut sorted = Sorted::default();
     let mut args = args;
@@ -382,6 +386,12 @@ pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> Sorted {
             break;
         }
         let text = arg.to_string_lossy();
+        let is_printed = sorted.args.last().is_some_and(|last| last == "-p" || last == "--print");
+        if is_printed && text.starts_with("---") {
+            let message = [DASHES, &*text].concat().into();
+            sorted.args.push(message);
+            continue;
+        }
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text.as_ref(), None),
@@ -417,6 +427,11 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
         let mut args = Args::from_arg_matches(&found)?;
         if found.subcommand_name().is_some() {
             args.command = Some(SubCommand::from_arg_matches(&found)?);
+        }
+        for message in &mut args.messages {
+            if let Some(text) = message.strip_prefix(DASHES) {
+                *message = text.to_owned();
+            }
         }
         Ok(args)
     });
@@ -476,6 +491,15 @@ mod tests {
 
     fn sort(args: &[&str]) -> Sorted {
         sort_out(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn the_word_after_print_may_begin_with_three_dashes() {
+        let text = "---\nname: x\n---\ngo";
+        let args = parse(sort(&["pi", "-p", text, "-nc", "then"]).args).unwrap();
+        assert_eq!((args.messages, args.no_context_files), (vec![text.to_owned(), "then".to_owned()], true));
+        let error = parse(sort(&["pi", "-nc", "---x"]).args).unwrap_err().to_string();
+        assert!(error.starts_with("error: unexpected argument '---x' found"), "{error}");
     }
 
     #[test]

@@ -37,6 +37,10 @@ pub use docs::CHAPTERS;
 
 /// Runs the program; [`modes::EXIT_CODES`] are the exit codes.
 pub fn main() -> ExitCode {
+    modes::after_output(dispatch())
+}
+
+fn dispatch() -> ExitCode {
     let env = Env::process();
     let home = Dirs::new(&env).home;
     let given: Vec<OsString> = std::env::args_os().collect();

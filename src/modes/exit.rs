@@ -21,7 +21,7 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "success; in JSON mode also if an answer failed, which its events report"),
     (
         FAILED,
-        "an error: no key, an unknown model, an unreadable session, or, in print mode, a failed or truncated answer",
+        "an error: no key, an unknown model, an unreadable session, output that cannot be written, or, in print mode, a failed or truncated answer",
     ),
     (USAGE, "an invalid command line"),
     (LIMIT, "a limit ended the run: `--max-turns`, `--max-cost` and the other limits of cost"),

@@ -37,7 +37,7 @@ pub use interactive::{
 };
 pub use json::json;
 pub use models::list_models;
-pub use output::{Terminals, report_error, report_notes, report_usage, tell_if_slow};
+pub use output::{Terminals, after_output, report_error, report_notes, report_usage, tell_if_slow};
 pub use print::print;
 pub use rpc::{RPC_COMMANDS, RpcCommandRow, RpcStart, rpc};
 pub use screen_reader::screen_reader;

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -36,13 +37,31 @@ impl Terminals {
     }
 }
 
+/// Why text for standard output was lost.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
 /// Writes to standard output. A terminal receives no escape sequences or control
 /// characters, because the text may come from a model or a server; a file or another
-/// program receives the text unchanged. A closed pipe is not an error.
+/// program receives the text unchanged. A closed pipe is not an error; [`after_output`] reports
+/// others.
 pub(super) fn write_out(text: &str) {
     let mut stdout = io::stdout().lock();
     let text = if stdout.is_terminal() { without_escapes(text) } else { text.into() };
-    drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            // The first reason is as good as a later one.
+            drop(LOST.set(error));
+        }
+        _ => {}
+    }
+}
+
+/// The exit code of a program that would end with `code`: a failure, with a report, if text for
+/// standard output could not be written, for example to a full disk.
+pub fn after_output(code: ExitCode) -> ExitCode {
+    let Some(error) = LOST.get() else { return code };
+    write_err(&format!("pi: cannot write to standard output: {error}"));
+    ExitCode::from(exit::FAILED)
 }
 
 /// The first line of a session file.

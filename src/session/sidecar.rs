@@ -33,7 +33,7 @@ pub(super) struct Contents {
 pub(super) fn read(disk: &dyn Disk, path: &Path, what: &str) -> Contents {
     match fs::read(path) {
         Ok(bytes) => Contents { bytes, problem: None },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Contents::default(),
+        Err(error) if is_missing(&error) => Contents::default(),
         Err(error) => {
             let kept = free_name(path, None);
             let place = match disk.rename(path, &kept) {
@@ -44,6 +44,11 @@ pub(super) fn read(disk: &dyn Disk, path: &Path, what: &str) -> Contents {
             Contents { bytes: Vec::new(), problem: Some(problem) }
         }
     }
+}
+
+/// Whether there is no such file, or no such folder.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Keeps a copy of a damaged file that contains `what`, because the readable part will
@@ -76,7 +81,7 @@ fn free_name(path: &Path, bytes: Option<&[u8]>) -> PathBuf {
 /// If it stays.
 pub(super) fn remove(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     match disk.remove(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Err(error) if !is_missing(&error) => Err(error),
         _ => Ok(()),
     }
 }

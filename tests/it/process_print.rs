@@ -404,6 +404,25 @@ fn broken_files_are_reported_and_left_alone() {
     assert_eq!(fs::read_to_string(home.agent().join("settings.json")).unwrap(), "{\n  \"theme\": dark\n}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_reported_and_fails() {
+    let home = TestHome::new();
+    for args in [&["-p", "--model", "demo/pi", "who are you?"][..], &["docs", "cli"], &["--list-models"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = pi(&home).args(args).stdout(full).output().unwrap();
+        let stderr = text(&output.stderr);
+        let last = stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with("pi: cannot write to standard output: No space left on device"), "{stderr}");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+    }
+    // Whoever closes a pipe has read enough.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = pi(&home).args(["docs", "cli"]).stdout(writer).output().unwrap();
+    assert_eq!((text(&output.stderr), output.status.code()), (String::new(), Some(0)));
+}
+
 #[test]
 fn a_session_folder_that_cannot_be_written_costs_no_answer() {
     let home = TestHome::new();
@@ -417,6 +436,7 @@ fn a_session_folder_that_cannot_be_written_costs_no_answer() {
     let stderr = text(&output.stderr);
     assert!(text(&output.stdout).contains("demo model"), "{stderr}");
     assert!(stderr.contains("cannot write the session file"), "{stderr}");
+    assert!(!stderr.contains("cannot read"), "nothing is there: {stderr}");
     // The unsaved messages, and the location of the copy.
     let last = stderr.lines().last().unwrap();
     assert!(last.starts_with("pi: 3 messages of this session are not saved: "), "{stderr}");
