@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::support::chat;
+use crate::support::program;
 use crate::support::pty::TestHome;
 use crate::support::tls_server::{AUTHORITY, TlsServer};
 
@@ -77,5 +78,19 @@ fn local_server_is_found_with_a_certificate_of_the_environment() {
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(table.contains("vllm/m"), "{table}{stderr}");
     assert!(stderr.contains("SSL_CERT_FILE is ignored: /missing: No such file or directory"), "{stderr}");
+    server.join();
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_fails_at_once_with_what_to_do() {
+    let server = TlsServer::start(chat::text("Trusted."));
+    let home = TestHome::with_server(server.url());
+    let output = program::pi(&home, &["-p", "hello"]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("name that authority's certificate in NODE_EXTRA_CA_CERTS"), "{stderr}");
+    assert!(!stderr.contains("retrying"), "{stderr}");
+    assert_eq!(output.status.code(), Some(1));
+    // The server waits for a client that trusts it.
+    ask(server.url(), &[("SSL_CERT_FILE", AUTHORITY)]);
     server.join();
 }

@@ -275,6 +275,15 @@ pub(in crate::ai) fn connection_error(error: &reqwest::Error, origin: &str) -> R
     let cause = root_cause(error);
     let text = if error.is_timeout() {
         format!("connection error: connecting to {origin} timed out")
+    } else if cause.contains("certificate") {
+        let tip = if cause.contains("UnknownIssuer") {
+            "; if you trust who signed it, name that authority's certificate in NODE_EXTRA_CA_CERTS"
+        } else {
+            ""
+        };
+        let text = format!("connection error: cannot reach {origin} ({cause}){tip}");
+        // The next attempt would end in the same way.
+        return RequestError::of_class(text, FailureClass::InvalidRequest);
     } else if error.is_connect() {
         format!("connection error: cannot reach {origin} ({cause})")
     } else if error.is_builder() {
