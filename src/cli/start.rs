@@ -332,6 +332,16 @@ fn prompts_like_paths(args: &Args) -> Vec<String> {
     notes.collect()
 }
 
+/// What is wrong with the settings, instructions, skills and templates of the directory and the
+/// user, one line each.
+pub(super) fn project_problems(args: &Args, setup: Setup) -> Vec<String> {
+    let cwd = setup.cwd.clone();
+    match setup.into_services(args, None, Front::Print) {
+        Ok((services, _)) => session::project_problems(&services, &cwd),
+        Err(error) => vec![format!("{error:#}")],
+    }
+}
+
 /// The front end of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Front {

@@ -69,6 +69,7 @@ pub use index::{
 };
 pub use open::OpenSession;
 pub use outbox::{Deltas, SessionEvents};
+pub use project_context::project_problems;
 pub use projection::messages;
 pub use question::{
     AllowAll, PendingCall, Question, QuestionId, QuestionKind, TRUST_OPTIONS, ToolGate, Verdict,

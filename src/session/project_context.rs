@@ -117,6 +117,14 @@ impl ProjectContext {
     }
 }
 
+/// What is wrong with the settings, instructions, skills and templates that a session in `cwd` would
+/// have, one line each. Blocks.
+pub fn project_problems(services: &Services, cwd: &Path) -> Vec<String> {
+    let context = ProjectContext::read(services, &services.settings.get(), cwd, &TrustOverrides::default());
+    let home = services.dirs.home.as_deref();
+    context.problems.iter().map(|problem| paths::with_tilde(problem, home)).collect()
+}
+
 /// Whether a project is trusted, with what was read to find out.
 struct Decided {
     trust: Trust,

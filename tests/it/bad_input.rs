@@ -13,6 +13,7 @@ use pi::session::{Disk, OpenSession, SessionCommand, SessionEvent, WhenBusy};
 use pi::util::clock::Clock;
 
 use crate::support::faults::disk::TrialDisk;
+use crate::support::program;
 use crate::support::pty::TestHome;
 use crate::support::session_bench::{START_MS, Session, SessionBench, prompt};
 
@@ -327,4 +328,25 @@ fn program_reports_a_full_disk_and_bad_files_and_destroys_nothing() {
     }
     let (stdout, stderr) = print(&home, &home.project(), false);
     assert!(stderr.contains("is a directory") && stdout.is_empty(), "{stderr}");
+}
+
+#[test]
+fn doctor_names_every_skill_and_template_that_cannot_be_loaded() {
+    let home = TestHome::new();
+    for n in 0..7 {
+        let folder = home.agent().join(format!("skills/x{n}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("SKILL.md"), "---\n[\n---\n").unwrap();
+    }
+    fs::create_dir_all(home.agent().join("prompts")).unwrap();
+    fs::write(home.agent().join("prompts/t.md"), "---\nargument-hint: {a: b}\n---\nGo.\n").unwrap();
+    let output = program::pi(&home, &["doctor"]).output().unwrap();
+    // Rows are wrapped.
+    let text = String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    for n in 0..7 {
+        assert!(text.contains(&format!("skill ~/.pi/agent/skills/x{n}/SKILL.md is not loaded: ")), "{text}");
+    }
+    let hint = "prompts/t.md is not loaded: argument-hint is neither text nor a list of texts";
+    assert!(text.contains(hint), "{text}");
+    assert!(output.status.success());
 }

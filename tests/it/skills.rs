@@ -207,7 +207,10 @@ async fn what_is_wrong_with_skills_is_told_once() {
     let (a, b) = (bench.path("agent/skills/a/SKILL.md"), bench.path("agent/skills/b/SKILL.md"));
     let (a, b) = (a.display(), b.display());
     assert_eq!(*told[0], format!("Warning: two skills are named \"same\"; using {a}, ignoring {b}"));
-    assert_eq!(told[5], "Warning: 2 more problems with settings, skills or prompt templates");
+    assert_eq!(
+        told[5],
+        "Warning: 2 more problems with settings, skills or prompt templates; pi doctor lists all"
+    );
     session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
     assert_eq!(session.waiting().iter().filter(|line| line.starts_with("Warning")).count(), 0);
 }

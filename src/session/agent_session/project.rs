@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{ProjectContents, TrustFile, TrustedContents};
+use crate::util::counted;
 use crate::util::paths;
 
 use super::super::command::TrustChoice;
@@ -109,7 +110,10 @@ impl Project {
         let n_more = problems.len().saturating_sub(MAX_SHOWN);
         problems.truncate(MAX_SHOWN);
         if n_more > 0 {
-            problems.push(format!("{n_more} more problems with settings, skills or prompt templates"));
+            problems.push(format!(
+                "{} with settings, skills or prompt templates; pi doctor lists all",
+                counted(n_more as u64, "more problem")
+            ));
         }
         for problem in problems {
             self.outbox.notice(NoticeLevel::Warning, problem);

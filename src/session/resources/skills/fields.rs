@@ -21,6 +21,7 @@ pub(super) struct Fields {
 
 /// The fields as written; unknown fields are skipped.
 #[derive(Default, Deserialize)]
+#[serde(expecting = "fields such as description: TEXT")]
 struct Written {
     name: Option<String>,
     description: Option<String>,

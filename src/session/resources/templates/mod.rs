@@ -268,7 +268,7 @@ struct Written {
 
 /// `[file]` without quotes is a list in YAML.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "argument-hint is neither text nor a list of texts")]
 enum Hint {
     Text(String),
     List(Vec<String>),
