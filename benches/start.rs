@@ -4,12 +4,15 @@
 //! as `cargo build --release` does.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
+use divan::counter::ItemsCount;
 use ratatui::layout::Size;
 use tokio::runtime::{Builder, Runtime};
 
+use long_session::LongSession;
 use pty::{Pty, TestHome};
 use sse_server::{Reply, SseServer};
 
@@ -19,6 +22,8 @@ mod chat;
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]
 #[path = "../tests/it/support/files.rs"]
 mod files;
+#[path = "../tests/it/support/long_session.rs"]
+mod long_session;
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]
 #[path = "../tests/it/support/pty.rs"]
 mod pty;
@@ -100,6 +105,86 @@ fn print(bencher: divan::Bencher<'_, '_>) {
             assert_eq!(output.stdout, b"Done.\n");
             (home, server)
         });
+}
+
+/// `session/load` of a session of 10,000 messages of so many bytes, from the request to its
+/// response, which follows the whole conversation.
+#[divan::bench(args = [400, 3_000], sample_count = 20, sample_size = 1)]
+fn acp_load(bencher: divan::Bencher<'_, '_>, message_bytes: usize) {
+    const N_MESSAGES: usize = 10_000;
+    let home = TestHome::with_server("http://127.0.0.1:1");
+    let cwd = home.project();
+    let folder = home.agent().join("sessions/--all--");
+    fs::create_dir_all(&folder).expect("the folder is writable");
+    let session = LongSession::plain(N_MESSAGES, message_bytes);
+    let written = session.write(&folder.join("long.jsonl"), "long", &cwd.to_string_lossy());
+    written.expect("the folder is writable");
+    bencher
+        .counter(ItemsCount::new(N_MESSAGES))
+        .with_inputs(|| {
+            let mut agent = Agent::start(&home);
+            agent.send(
+                1,
+                "initialize",
+                &serde_json::json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+            );
+            agent.read_to_response(1);
+            agent
+        })
+        .bench_local_values(|mut agent| {
+            let params = serde_json::json!({ "sessionId": "long", "cwd": cwd, "mcpServers": [] });
+            agent.send(2, "session/load", &params);
+            assert!(agent.read_to_response(2) > 8_000);
+            agent
+        });
+}
+
+/// `pi acp` with its pipes. Ends when it is dropped.
+struct Agent {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Agent {
+    fn start(home: &TestHome) -> Self {
+        let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_pi")));
+        command.arg("acp").current_dir(home.project()).env_clear().env("HOME", home.home());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the program can be started");
+        let output = child.stdout.take().expect("it is piped");
+        let (input, output) = (child.stdin.take(), BufReader::with_capacity(1 << 20, output));
+        Self { child, input, output }
+    }
+
+    fn send(&mut self, id: u32, method: &str, params: &serde_json::Value) {
+        let request = serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let mut input = self.input.as_ref().expect("it is open until the end");
+        writeln!(input, "{request}").expect("the program reads");
+    }
+
+    /// Number of lines up to the response.
+    fn read_to_response(&mut self, id: u32) -> usize {
+        let response = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},");
+        let mut line = Vec::new();
+        for n_lines in 1.. {
+            line.clear();
+            let n_bytes = self.output.read_until(b'\n', &mut line).expect("the program writes");
+            assert!(n_bytes > 0, "the program ended");
+            if line.starts_with(response.as_bytes()) {
+                return n_lines;
+            }
+        }
+        0
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // It saves and ends with its input.
+        drop(self.input.take());
+        drop(self.child.wait());
+    }
 }
 
 /// Serves while the bench waits for the program.

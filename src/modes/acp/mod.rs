@@ -12,6 +12,7 @@ mod commands;
 mod config_options;
 mod editor;
 mod features;
+mod long_strings;
 mod message;
 mod methods;
 mod outgoing;

@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use crate::ai::{Api, Millis, StopReason, ThinkingLevel, UsageCost};
 use crate::session::{EntryId, EntryKind};
 
+use super::long_strings::LongStrings;
 use super::message;
 use super::tool_calls::text_block;
 
@@ -44,11 +45,11 @@ struct Form {
 
 /// What was made of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Spliced<'a> {
+pub(super) enum Spliced {
     /// All that the client gets.
     Lines,
     /// The line of a result, if this call is open.
-    Result { call_id: Cow<'a, str> },
+    Result { call_id: String },
 }
 
 impl Forms {
@@ -72,58 +73,60 @@ impl Forms {
     /// Appends what a client gets for the entry `id` of this kind, which is expected in `line`;
     /// `push_call` appends what it gets for a tool call. `None`, with `out` as it was, if that takes
     /// more than copying.
-    pub(super) fn push<'a>(
+    pub(super) fn push(
         &self,
         (id, kind): (&EntryId, EntryKind),
-        line: &'a str,
+        line: &str,
         out: &mut String,
-        push_call: impl FnMut(ReadCall<'a>, &mut String),
-    ) -> Option<Spliced<'a>> {
+        push_call: impl FnMut(ReadCall, &mut String),
+    ) -> Option<Spliced> {
         match kind {
-            EntryKind::User | EntryKind::ToolResult => self.push_texts(id, line, out),
-            EntryKind::Assistant => self.push_answer(id, line, out, push_call),
+            EntryKind::User | EntryKind::ToolResult => self.push_texts(id, &LongStrings::take_out(line), out),
+            EntryKind::Assistant => self.push_answer(id, &LongStrings::take_out(line), out, push_call),
             _ => None,
         }
     }
 
-    fn push_texts<'a>(&self, id: &EntryId, line: &'a str, out: &mut String) -> Option<Spliced<'a>> {
-        let Line { message, .. } = Line::<Message<'a>>::read(id, line)?;
-        if !message.content.iter().all(Text::can_be_copied) {
+    fn push_texts(&self, id: &EntryId, line: &LongStrings<'_>, out: &mut String) -> Option<Spliced> {
+        let Line { message, .. } = Line::<Message<'_>>::read(id, line.json())?;
+        if !message.content.iter().all(Text::can_be_copied) || line.stands_for_long(&message.tool_call_id) {
             return None;
         }
         match (&*message.role, message.content.as_slice()) {
             ("user", texts) => {
                 for text in texts {
-                    self.user.push(id.as_str(), text.text, out);
+                    self.user.push(id.as_str(), line.original(text.text.get()), out);
                 }
                 Some(Spliced::Lines)
             }
             ("toolResult", [text]) => {
                 let form = if message.is_error { &self.failed } else { &self.completed };
-                form.push(&message.tool_call_id, text.text, out);
-                Some(Spliced::Result { call_id: message.tool_call_id })
+                form.push(&message.tool_call_id, line.original(text.text.get()), out);
+                Some(Spliced::Result { call_id: message.tool_call_id.into_owned() })
             }
             _ => None,
         }
     }
 
-    fn push_answer<'a>(
+    fn push_answer(
         &self,
         id: &EntryId,
-        line: &'a str,
+        line: &LongStrings<'_>,
         out: &mut String,
-        mut push_call: impl FnMut(ReadCall<'a>, &mut String),
-    ) -> Option<Spliced<'a>> {
-        let Line { message, .. } = Line::<Answer<'a>>::read(id, line)?;
+        mut push_call: impl FnMut(ReadCall, &mut String),
+    ) -> Option<Spliced> {
+        let Line { message, .. } = Line::<Answer<'_>>::read(id, line.json())?;
         if message.role != "assistant" {
             return None;
         }
-        let blocks: Vec<AnswerPart<'a>> =
-            message.content.into_iter().map(Block::into_part).collect::<Option<_>>()?;
+        let blocks: Vec<AnswerPart<'_>> =
+            message.content.into_iter().map(|block| block.into_part(line)).collect::<Option<_>>()?;
         for block in blocks {
             match block {
-                AnswerPart::Text(text) => self.answer.push(id.as_str(), text, out),
-                AnswerPart::Thinking(text) => self.thought.push(id.as_str(), text, out),
+                AnswerPart::Text(text) => self.answer.push(id.as_str(), line.original(text.get()), out),
+                AnswerPart::Thinking(text) => {
+                    self.thought.push(id.as_str(), line.original(text.get()), out);
+                }
                 AnswerPart::Call(call) => push_call(call, out),
                 AnswerPart::Nothing => {}
             }
@@ -133,9 +136,9 @@ impl Forms {
 }
 
 /// A tool call of an answer.
-pub(super) struct ReadCall<'a> {
-    pub(super) id: Cow<'a, str>,
-    pub(super) tool: Cow<'a, str>,
+pub(super) struct ReadCall {
+    pub(super) id: String,
+    pub(super) tool: String,
     pub(super) arguments: Value,
 }
 
@@ -143,7 +146,7 @@ pub(super) struct ReadCall<'a> {
 enum AnswerPart<'a> {
     Text(&'a RawValue),
     Thinking(&'a RawValue),
-    Call(ReadCall<'a>),
+    Call(ReadCall),
     Nothing,
 }
 
@@ -162,8 +165,9 @@ impl Form {
         })
     }
 
-    fn push(&self, id: &str, text: &RawValue, out: &mut String) {
-        let (id, text) = (message::to_line(&id), text.get());
+    /// Appends the line; `text` is the JSON of a string.
+    fn push(&self, id: &str, text: &str, out: &mut String) {
+        let id = message::to_line(&id);
         let (first, second) = if self.is_id_first { (id.as_str(), text) } else { (text, id.as_str()) };
         out.reserve(self.before.len() + first.len() + self.between.len() + second.len() + self.after.len());
         for part in [&self.before, first, &self.between, second, &self.after] {
@@ -304,16 +308,20 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// `None` if the block is not as pi writes it.
-    fn into_part(self) -> Option<AnswerPart<'a>> {
+    /// `None` if the block, which is of `line`, is not as pi writes it.
+    fn into_part(self, line: &LongStrings<'_>) -> Option<AnswerPart<'a>> {
         match &*self.kind {
             "text" => shown(self.text?).map(|text| text.map_or(AnswerPart::Nothing, AnswerPart::Text)),
             "thinking" => {
                 shown(self.thinking?).map(|text| text.map_or(AnswerPart::Nothing, AnswerPart::Thinking))
             }
             "toolCall" => {
-                let arguments = serde_json::from_str(self.arguments?.get()).ok()?;
-                Some(AnswerPart::Call(ReadCall { id: self.id?, tool: self.name?, arguments }))
+                let arguments = serde_json::from_str(&line.restored(self.arguments?.get())).ok()?;
+                let (id, tool) = (self.id?, self.name?);
+                if line.stands_for_long(&id) || line.stands_for_long(&tool) {
+                    return None;
+                }
+                Some(AnswerPart::Call(ReadCall { id: id.into_owned(), tool: tool.into_owned(), arguments }))
             }
             _ => None,
         }
@@ -356,9 +364,9 @@ mod tests {
 
     const LINE: &str = r#"{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":[{"type":"text","text":"tab\t \u001b ö"}],"timestamp":1}}"#;
 
-    fn push<'a>(id: &str, kind: EntryKind, line: &'a str, out: &mut String) -> Option<Spliced<'a>> {
+    fn push(id: &str, kind: EntryKind, line: &str, out: &mut String) -> Option<Spliced> {
         let forms = Forms::new(&SessionId::new("s")).unwrap();
-        let push_call = |call: ReadCall<'_>, out: &mut String| {
+        let push_call = |call: ReadCall, out: &mut String| {
             out.extend([&*call.id, " ", &call.tool, " ", &call.arguments.to_string()]);
         };
         forms.push((&EntryId::new(id), kind), line, out, push_call)

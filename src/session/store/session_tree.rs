@@ -75,7 +75,7 @@ impl TreeLines<'_> {
             Body::Lost => None,
             Body::OnDisk(location) => {
                 let line = self.reader.line(self.tree.0.file.as_ref()?, location)?;
-                Some(StoredEntry::Line(String::from_utf8_lossy(line)))
+                Some(StoredEntry::Line(text(line)))
             }
         }
     }
@@ -219,7 +219,7 @@ impl SessionTree {
             Body::Lost => None,
             Body::OnDisk(location) => {
                 let line = bodies::read_line(self.0.file.as_ref()?, location)?;
-                Some(Cow::Owned(String::from_utf8_lossy(&line).into_owned()))
+                Some(Cow::Owned(text(&line).into_owned()))
             }
         }
     }
@@ -244,6 +244,12 @@ impl SessionTree {
         let labelled = self.0.nodes.iter().enumerate();
         labelled.filter_map(|(idx, node)| Some((idx, by_id.get(&node.id)?.clone()?))).collect()
     }
+}
+
+/// The text of a line, with marks for bytes that are none.
+fn text(line: &[u8]) -> Cow<'_, str> {
+    // The lossy conversion looks at every byte for itself.
+    std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
 }
 
 /// Where entries follow each other in a circle, the first of them in the file becomes a root.
