@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS, Settings};
+use crate::session::bash_config;
 use crate::tui::term::{TerminalAnswers, ask_terminal};
 use crate::tui::text::PictureFormat;
 use crate::tui::theme::{ColorDepth, TerminalColors};
@@ -107,6 +108,23 @@ impl Effects {
     }
 }
 
+/// What to do about the shell that runs commands, if there is one; `is_chosen` if a setting names it.
+fn shell_advice(is_chosen: bool, shell: Option<&Path>) -> Option<String> {
+    match shell {
+        None if is_chosen => {
+            Some("correct the setting shellPath: the shell does not exist, so commands cannot run".to_owned())
+        }
+        None => Some(
+            "install a shell such as bash, or name one in the setting shellPath: commands cannot run"
+                .to_owned(),
+        ),
+        Some(shell) if !is_chosen && shell.ends_with("sh") => {
+            Some(format!("install bash for commands that need it: they run in {}", shell.display()))
+        }
+        Some(_) => None,
+    }
+}
+
 /// tmux's option, which decides whether it passes shift+enter on.
 fn tmux_extended_keys(env: &Env) -> Option<String> {
     if !in_tmux(env) {
@@ -138,7 +156,7 @@ impl Report {
         report.terminal(input, facts);
         report.files(input);
         report.providers(input);
-        report.programs(input.env);
+        report.programs(input);
         report.advice.extend(input.problems.iter().cloned());
         report.advice.extend(kept_settings(input.settings));
         report
@@ -305,7 +323,8 @@ impl Report {
         );
     }
 
-    fn programs(&mut self, env: &Env) {
+    fn programs(&mut self, input: &DoctorInput<'_>) {
+        let env = input.env;
         let found = |name: &str| {
             program(env, name).map_or_else(|| "not found".to_owned(), |path| path.display().to_string())
         };
@@ -321,10 +340,8 @@ impl Report {
             ["Program", "Where"],
             vec![("bash", found("bash")), ("git", found("git")), ("editor", editor), ("variables set", set)],
         );
-        self.advise(
-            program(env, "bash").is_none(),
-            "install bash, or set shellPath: commands run in a shell",
-        );
+        let config = bash_config(&input.settings.values, env, input.dirs);
+        self.advice.extend(shell_advice(config.shell_path.is_some(), config.shell().ok().as_deref()));
     }
 
     fn text(&self) -> String {
@@ -565,6 +582,19 @@ pub(super) mod tests {
         let report = report(&[], &[("settings.json", settings)], &facts).replace("\n     ", " ");
         let expected = "these settings are kept and have no effect; pi config list NAME says why: packages, codemode.mode\n";
         assert!(report.contains(expected), "{report}");
+    }
+
+    #[test]
+    fn shell_that_is_missing_or_not_bash_leads_to_advice() {
+        let check = |is_chosen, shell: Option<&str>, expected: &str| {
+            let advice = shell_advice(is_chosen, shell.map(Path::new)).unwrap_or_default();
+            assert!(advice.starts_with(expected) && advice.is_empty() == expected.is_empty(), "{advice}");
+        };
+        check(false, Some("/bin/bash"), "");
+        check(true, Some("/bin/sh"), "");
+        check(false, Some("/bin/sh"), "install bash for commands that need it: they run in /bin/sh");
+        check(false, None, "install a shell such as bash");
+        check(true, None, "correct the setting shellPath");
     }
 
     #[test]

@@ -107,7 +107,11 @@ impl BashConfig {
         Running::start(command, cancel).map_err(|source| not_started(command, Path::new(NULL_DEVICE), source))
     }
 
-    fn shell(&self) -> Result<PathBuf, ShellError> {
+    /// The program that runs commands: the user's choice, `bash` or `sh`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn shell(&self) -> Result<PathBuf, ShellError> {
         if let Some(path) = &self.shell_path {
             return if path.is_file() {
                 Ok(path.clone())
