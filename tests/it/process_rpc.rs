@@ -235,6 +235,7 @@ async fn bad_input_is_answered_and_the_rest_goes_on() {
             ("{\"type\":\"frobnicate\"}\n", "frobnicate", "Unknown command: frobnicate"),
             ("{\"type\":\"prompt\"}\n", "prompt", "missing field `message`"),
             ("{\"type\":\"prompt\",\"message\":\" \"}\n", "prompt", "there is nothing to send"),
+            ("{\"type\":\"bash\",\"command\":\"\"}\n", "bash", "the command is empty"),
             (
                 "{\"type\":\"set_thinking_level\",\"level\":\"enormous\"}\n",
                 "set_thinking_level",

@@ -252,6 +252,9 @@ impl Client {
     }
 
     fn bash(&self, command: String, exclude_from_context: bool) -> Answered {
+        if command.is_empty() {
+            return fails("the command is empty");
+        }
         let others = OtherCommands::RunBeside;
         let command = SessionCommand::RunBash { command, exclude_from_context, others };
         self.then(command, |reply| match reply {
