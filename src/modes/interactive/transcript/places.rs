@@ -58,6 +58,9 @@ impl Relayout for MovedRows<'_> {
     }
 
     fn near(&self, old: usize) -> usize {
+        if let Some(row) = self.row(old) {
+            return row;
+        }
         let Some((index, mark)) = self.places.find(old) else { return 0 };
         match mark {
             Some(mark) => self.cells.start_of(index) + mark.find_before(self.cells.rows_of(index)),
