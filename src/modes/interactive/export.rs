@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::ai::Extra;
 use crate::session::{Header, Reply, SecretReport, Secrets, SessionCommand, SessionState, SessionTree};
+use crate::tui::widgets::ListState;
 use crate::util::paths;
 
 use super::super::export::{ExistingFile, ExportFormat, ExportSource, default_file};
@@ -100,6 +101,6 @@ pub(super) fn question(request: &ExportRequest, found: &SecretReport) -> Confirm
             ("Mask them and export", proceed(Secrets::Mask)),
             ("Export with the secrets", proceed(Secrets::Keep)),
         ],
-        selected: 0,
+        list: ListState::default(),
     }
 }

@@ -21,5 +21,5 @@ pub use row::{LinkTarget, PromptMark, Row, Run};
 pub use sanitize::{TAB_WIDTH, sanitize, sanitize_line};
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};
 pub use width::{grapheme_width, graphemes, is_uncertain, width};
-pub use wrap::{Wrap, wrap_plain};
+pub use wrap::{Wrap, wrap_plain, wrap_plain_at_most};
 pub(in crate::tui) use wrap::{chunks, url_ranges};

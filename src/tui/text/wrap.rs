@@ -13,6 +13,7 @@ use textwrap::{WordSeparator, WordSplitter};
 use unicode_segmentation::GraphemeCursor;
 
 use super::row::{Row, Run, cells};
+use super::truncate::{Ellipsis, truncate};
 use super::width::{graphemes, width};
 
 /// The width, and the indents of the rows.
@@ -110,6 +111,17 @@ impl Wrap {
 /// Wraps text of one style without indents.
 pub fn wrap_plain(text: &str, width: u16, style: Style) -> Vec<Row> {
     Wrap::new(width).text(text, style)
+}
+
+/// `text` in at most `most` rows; the last one ends with an ellipsis if there is more.
+pub fn wrap_plain_at_most(text: &str, width: u16, most: usize, style: Style) -> Vec<Row> {
+    let mut rows = wrap_plain(text, width, style);
+    if rows.len() > most {
+        let rest: Vec<String> = rows.drain(most.saturating_sub(1)..).map(|row| row.text()).collect();
+        let rest = rest.iter().map(|row| row.trim()).collect::<Vec<_>>().join(" ");
+        rows.push(Row::styled(truncate(&rest, usize::from(width), Ellipsis::One).into_owned(), style));
+    }
+    rows
 }
 
 struct Indent<'a> {

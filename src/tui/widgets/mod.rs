@@ -7,6 +7,7 @@ mod diff;
 mod field;
 mod fuzzy;
 mod hints;
+mod list;
 mod pager;
 mod picker;
 mod picture;
@@ -19,11 +20,12 @@ pub use diff::{DiffKind, DiffLine, diff_lines, diff_rows, parse_diff};
 pub use field::Field;
 pub use fuzzy::fuzzy_rank;
 pub use hints::Hints;
+pub use list::{ListFrame, ListItems, ListRows, ListState, ListStep};
 pub use pager::{
     LineParts, Lines, LinesText, MarkdownText, PagedText, Pager, PagerFrame, PagerOutcome, Place, Position,
     WholeText,
 };
-pub use picker::{Picker, PickerItem, PickerOutcome, PickerRows};
+pub use picker::{Picker, PickerItem, PickerOutcome};
 pub use picture::picture_rows;
 pub use spinner::{SPINNER_FRAME, spinner};
 

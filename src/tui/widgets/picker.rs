@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use crossterm::event::{KeyCode, KeyModifiers};
-use ratatui::style::{Modifier, Style};
 
-use super::super::keymap::{Chord, Context, Keymap};
+use super::super::keymap::{Chord, Keymap};
 use super::super::term::InputEvent;
-use super::super::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row, width, wrap_plain};
+use super::super::text::{Ellipsis, Row, Run, sanitize_line, truncate, width, wrap_plain_at_most};
 use super::super::theme::{Theme, Token};
 use super::fuzzy::fuzzy_rank;
-use super::{DialogCx, Hints};
+use super::{DialogCx, Hints, ListFrame, ListItems, ListRows, ListState, ListStep};
 
 /// An item of the list.
 #[derive(Debug, Clone)]
@@ -71,14 +70,6 @@ pub enum PickerOutcome<T> {
     Cancelled,
 }
 
-/// A drawn picker.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PickerRows {
-    pub rows: Vec<Row>,
-    /// Row and column of the cursor in the filter; `None` without a filter.
-    pub cursor: Option<(u16, u16)>,
-}
-
 /// A list with a title, a filter field, and hints.
 #[derive(Debug)]
 pub struct Picker<T> {
@@ -91,16 +82,12 @@ pub struct Picker<T> {
     shown: Vec<usize>,
     /// Cells of the longest label and of the longest note among them.
     widest: (usize, usize),
-    /// Position in `shown`.
-    selected: usize,
-    scroll: usize,
-    page: usize,
+    /// Positions in `shown`.
+    list: ListState,
 }
 
 /// Blanks between label and note.
 const GAP: usize = 2;
-/// Rows of a title at most.
-const TITLE_ROWS: usize = 2;
 
 /// Where labels end and notes begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,9 +131,7 @@ impl<T: Clone> Picker<T> {
             query: String::new(),
             shown: Vec::new(),
             widest: (0, 0),
-            selected: 0,
-            scroll: 0,
-            page: 10,
+            list: ListState::default(),
         };
         picker.filter();
         picker
@@ -168,10 +153,11 @@ impl<T: Clone> Picker<T> {
 
     /// Replaces the items and keeps the filter; the selection stays at its position.
     pub fn set_items(&mut self, items: Vec<PickerItem<T>>) {
-        let position = self.selected;
+        let position = self.list.selected();
         self.items = items;
         self.filter();
-        self.selected = position.min(self.shown.len().saturating_sub(1));
+        self.list.select(position);
+        self.list.limit(self.shown.len());
     }
 
     pub fn set_title(&mut self, title: impl Into<String>) {
@@ -184,8 +170,7 @@ impl<T: Clone> Picker<T> {
 
     /// Selects the next item, or the first one after the last.
     pub fn select_next(&mut self) {
-        let last = self.shown.len().saturating_sub(1);
-        self.selected = if self.selected < last { self.selected + 1 } else { 0 };
+        self.list.select_next(self.shown.len());
     }
 
     pub fn set_query(&mut self, query: &str) {
@@ -200,7 +185,7 @@ impl<T: Clone> Picker<T> {
     /// Selects the first shown item for which `wanted` holds.
     pub fn select(&mut self, wanted: impl Fn(&T) -> bool) {
         let found = self.shown.iter().position(|&item_idx| wanted(&self.items[item_idx].value));
-        self.selected = found.unwrap_or(self.selected);
+        self.list.select(found.unwrap_or(self.list.selected()));
     }
 
     /// The values that the filter shows, in their order.
@@ -213,7 +198,7 @@ impl<T: Clone> Picker<T> {
     }
 
     fn selected_item(&self) -> Option<&PickerItem<T>> {
-        self.items.get(*self.shown.get(self.selected)?)
+        self.items.get(*self.shown.get(self.list.selected())?)
     }
 
     fn filter(&mut self) {
@@ -228,7 +213,7 @@ impl<T: Clone> Picker<T> {
         let named: HashSet<usize> = self.shown.iter().copied().collect();
         let others = (0..self.items.len()).filter(|at| !named.contains(at));
         self.shown.extend(others.filter(|at| is_in_prose(&self.items[*at])));
-        (self.selected, self.scroll) = (0, 0);
+        self.list.start_over();
         let items = self.shown.iter().map(|&item_idx| &self.items[item_idx]);
         self.widest = items.fold((0, 0), |(label, note), item| {
             (label.max(width(&sanitize_line(&item.label))), note.max(width(&sanitize_line(&item.note))))
@@ -245,19 +230,14 @@ impl<T: Clone> Picker<T> {
             }
             _ => return PickerOutcome::Ignored,
         };
-        let last = self.shown.len().saturating_sub(1);
-        match keymap.lookup(Context::Select, key) {
-            // Wraps around at both ends.
-            Some("tui.select.up") => self.selected = self.selected.checked_sub(1).unwrap_or(last),
-            Some("tui.select.down") => self.select_next(),
-            Some("tui.select.pageUp") => self.selected = self.selected.saturating_sub(self.page),
-            Some("tui.select.pageDown") => self.selected = (self.selected + self.page).min(last),
-            Some("tui.select.confirm") => {
+        match self.list.on_key(key, keymap, self.shown.len()) {
+            ListStep::Moved => {}
+            ListStep::Confirmed => {
                 return self.selected().cloned().map_or(PickerOutcome::Pending, PickerOutcome::Chosen);
             }
-            Some("tui.select.cancel") => return PickerOutcome::Cancelled,
-            _ if !self.filterable => return PickerOutcome::Ignored,
-            _ => {
+            ListStep::Cancelled => return PickerOutcome::Cancelled,
+            ListStep::Ignored if !self.filterable => return PickerOutcome::Ignored,
+            ListStep::Ignored => {
                 let held = key.modifiers;
                 match (key.code, Chord::typed(key)) {
                     (_, Some(c)) => self.query.push(c),
@@ -277,52 +257,23 @@ impl<T: Clone> Picker<T> {
 
     /// The picker in at most `max_rows` rows: as many items as fit between the fixed
     /// rows, at least one.
-    pub fn render(&mut self, cx: &DialogCx<'_>) -> PickerRows {
-        let DialogCx { width, max_rows, theme, .. } = *cx;
-        let width_cells = width.max(1);
-        let mut rows = vec![Row::styled("─".repeat(usize::from(width_cells)), theme.style(Token::Border))];
-        let bold = theme.style(Token::Accent).add_modifier(Modifier::BOLD);
-        rows.extend(wrap_at_most(&self.title, width_cells, TITLE_ROWS, bold));
-        let mut cursor = None;
-        if self.filterable {
+    pub fn render(&mut self, cx: &DialogCx<'_>) -> ListRows {
+        let (width_cells, theme) = (cx.width.max(1), cx.theme);
+        let field = self.filterable.then(|| {
             let row = Row::from_runs([
                 Run::new("> ", theme.style(Token::Muted)),
                 Run::new(self.query.clone(), theme.style(Token::Text)),
             ]);
             let column = row.width().min(usize::from(width_cells - 1));
-            cursor = Some((u16::try_from(rows.len()).unwrap_or(0), u16::try_from(column).unwrap_or(0)));
-            rows.push(row);
-        }
-
+            (row, u16::try_from(column).unwrap_or(0))
+        });
         let below = self.rows_below(cx);
-        let room = usize::from(max_rows).saturating_sub(rows.len() + below.len() + 1).max(1);
-        self.page = room;
-        self.scroll = self.scroll.min(self.shown.len().saturating_sub(room));
-        self.scroll = self.scroll.clamp((self.selected + 1).saturating_sub(room), self.selected);
-        if self.shown.is_empty() {
-            rows.push(Row::styled("  No matches", theme.style(Token::Dim)));
-        }
-        let visible = self.shown.iter().enumerate().skip(self.scroll).take(room);
-        let list_cells = usize::from(width_cells).saturating_sub(2);
-        let columns = Columns::new(list_cells, self.widest);
-        rows.extend(visible.map(|(position, &item_idx)| {
-            let mut row = self.item_row((position, item_idx), list_cells, columns, theme);
-            if position == self.selected {
-                row.pad(width_cells, theme.style(Token::Accent));
-                row.underlay(theme.style(Token::SelectedBg));
-            }
-            row
-        }));
-        if self.shown.len() > room {
-            let count = format!("  ({}/{})", self.selected + 1, self.shown.len());
-            rows.push(Row::styled(count, theme.style(Token::Dim)));
-        }
-        rows.extend(below);
-        for row in &mut rows {
-            truncate_row(row, width_cells, Ellipsis::One);
-        }
-        rows.truncate(usize::from(max_rows.max(1)));
-        PickerRows { rows, cursor }
+        let room = usize::from(width_cells).saturating_sub(2);
+        let columns = Columns::new(room, self.widest);
+        let Self { list, items, shown, title, .. } = self;
+        let items = ShownItems { items, shown, room, columns, theme };
+        let empty = Some("  No matches");
+        list.draw(&items, ListFrame { title, field, empty, status: None, below }, cx)
     }
 
     fn rows_below(&self, cx: &DialogCx<'_>) -> Vec<Row> {
@@ -341,8 +292,12 @@ impl<T: Clone> Picker<T> {
             if item.detail.is_empty() {
                 return Vec::new();
             }
-            let mut rows =
-                wrap_at_most(&sanitize_line(&item.detail), width_cells.saturating_sub(2).max(1), most, style);
+            let mut rows = wrap_plain_at_most(
+                &sanitize_line(&item.detail),
+                width_cells.saturating_sub(2).max(1),
+                most,
+                style,
+            );
             rows.iter_mut().for_each(|row| row.indent("  ", style));
             rows
         };
@@ -353,21 +308,30 @@ impl<T: Clone> Picker<T> {
         rows.resize(rows.len().max(needed), Row::default());
         rows
     }
+}
+
+/// The items that match, as rows.
+struct ShownItems<'a, T> {
+    items: &'a [PickerItem<T>],
+    shown: &'a [usize],
+    /// Cells of a row.
+    room: usize,
+    columns: Columns,
+    theme: &'a Theme,
+}
+
+impl<T> ListItems for ShownItems<'_, T> {
+    fn len(&self) -> usize {
+        self.shown.len()
+    }
 
     /// The label and, in its column, the note.
-    fn item_row(
-        &self,
-        (position, item_idx): (usize, usize),
-        room: usize,
-        columns: Columns,
-        theme: &Theme,
-    ) -> Row {
-        let item = &self.items[item_idx];
-        let is_selected = position == self.selected;
-        let style = theme.style(if is_selected { Token::Accent } else { Token::Text });
+    fn rows(&self, at: usize, is_selected: bool) -> Vec<Row> {
+        let item = &self.items[self.shown[at]];
+        let style = self.theme.style(if is_selected { Token::Accent } else { Token::Text });
         let (label, note) = (sanitize_line(&item.label), sanitize_line(&item.note));
         let (before, note_cells) =
-            if note.is_empty() { (room, 0) } else { columns.of_row(room, width(&note)) };
+            if note.is_empty() { (self.room, 0) } else { self.columns.of_row(self.room, width(&note)) };
         let label = truncate(&label, before, Ellipsis::One);
         let mut row = Row::from_runs([
             Run::new(if is_selected { "→ " } else { "  " }, style),
@@ -376,21 +340,10 @@ impl<T: Clone> Picker<T> {
         if note_cells > 0 {
             let note = truncate(&note, note_cells, Ellipsis::One);
             row.push(Run::new(" ".repeat(before.saturating_sub(width(&label)) + GAP), style));
-            row.push(Run::new(note.as_ref(), theme.style(Token::Muted)));
+            row.push(Run::new(note.as_ref(), self.theme.style(Token::Muted)));
         }
-        row
+        vec![row]
     }
-}
-
-/// `text` in at most `most` rows; the last one ends with an ellipsis if there is more.
-fn wrap_at_most(text: &str, width_cells: u16, most: usize, style: Style) -> Vec<Row> {
-    let mut rows = wrap_plain(text, width_cells, style);
-    if rows.len() > most {
-        let rest: Vec<String> = rows.drain(most.saturating_sub(1)..).map(|row| row.text()).collect();
-        let rest = rest.iter().map(|row| row.trim()).collect::<Vec<_>>().join(" ");
-        rows.push(Row::styled(truncate(&rest, usize::from(width_cells), Ellipsis::One).into_owned(), style));
-    }
-    rows
 }
 
 #[cfg(test)]
@@ -422,7 +375,7 @@ mod tests {
         outcome
     }
 
-    fn rendered(picker: &mut Picker<usize>, width: u16, max_rows: u16) -> PickerRows {
+    fn rendered(picker: &mut Picker<usize>, width: u16, max_rows: u16) -> ListRows {
         let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
         picker.render(&DialogCx { width, max_rows, theme: &theme(), keymap: &keymap })
     }

@@ -16,6 +16,7 @@ use crate::session::{SessionState, Skill};
 use crate::tui::composer::Composer;
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, width};
 use crate::tui::theme::{Theme, Token as Colour};
+use crate::tui::widgets::{ListItems, ListState};
 
 use super::app::App;
 use super::msg::{Effect, WorldEffect};
@@ -41,7 +42,7 @@ pub(super) struct CompletionCx<'a> {
 #[derive(Default)]
 pub(super) struct Completion {
     suggestions: Vec<Suggestion>,
-    selected: usize,
+    list: ListState,
     /// Whether the user selected it with the arrow keys.
     is_chosen: bool,
     replaced: Replaced,
@@ -246,7 +247,8 @@ impl Completion {
 
     fn show_same(&mut self, suggestions: Vec<Suggestion>) {
         if suggestions != self.suggestions {
-            (self.selected, self.is_chosen) = (0, false);
+            self.list.start_over();
+            self.is_chosen = false;
         }
         self.suggestions = suggestions;
     }
@@ -266,20 +268,19 @@ impl Completion {
     }
 
     pub(super) fn select_next(&mut self) {
-        self.selected = (self.selected + 1) % self.suggestions.len().max(1);
+        self.list.select_next(self.suggestions.len());
         self.is_chosen = true;
     }
 
     pub(super) fn select_previous(&mut self) {
-        let n = self.suggestions.len().max(1);
-        self.selected = (self.selected + n - 1) % n;
+        self.list.select_previous(self.suggestions.len());
         self.is_chosen = true;
     }
 
     /// What Enter does, by what is completed and how it was selected.
     pub(super) fn on_enter(&mut self) -> OnEnter {
         let typed = self.replaced.text.clone();
-        let Some(selected) = self.suggestions.get(self.selected).filter(|_| !self.is_stale) else {
+        let Some(selected) = self.suggestions.get(self.list.selected()).filter(|_| !self.is_stale) else {
             return OnEnter::Submit;
         };
         let is_surprising = !self.is_chosen && commands::is_surprising(selected, &typed);
@@ -300,7 +301,7 @@ impl Completion {
     /// Puts the selected suggestion in place of what was typed. `None` while the list is being
     /// brought up to date.
     pub(super) fn accept(&mut self) -> Option<Replacement> {
-        let suggestion = self.suggestions.get(self.selected).filter(|_| !self.is_stale)?;
+        let suggestion = self.suggestions.get(self.list.selected()).filter(|_| !self.is_stale)?;
         let Insertion { text, goes_on } = suggestion.insertion.clone();
         let n_bytes = self.replaced.n_bytes;
         self.close();
@@ -312,21 +313,42 @@ impl Completion {
 
     /// At most `max_rows` suggestions, and below them which of how many is selected if there are
     /// more.
-    pub(super) fn rows(&self, columns: u16, max_rows: usize, theme: &Theme) -> Vec<Row> {
-        let first = (self.selected + 1).saturating_sub(max_rows);
+    pub(super) fn rows(&mut self, columns: u16, max_rows: usize, theme: &Theme) -> Vec<Row> {
+        if !self.is_open() {
+            return Vec::new();
+        }
         let has_help = self.suggestions.iter().any(|one| !one.help.is_empty());
         let widest = self.suggestions.iter().map(|one| width(&one.label)).max().unwrap_or_default();
         let label_width = if has_help { widest.min(MAX_LABEL_CELLS) } else { usize::from(columns) };
-        let shown = self.suggestions.iter().enumerate().skip(first).take(max_rows);
-        let mut rows: Vec<Row> = shown
-            .map(|(idx, one)| one.row(idx == self.selected, label_width, has_help, columns, theme))
-            .collect();
-        if self.suggestions.len() > max_rows {
-            let count = format!("  ({}/{})", self.selected + 1, self.suggestions.len());
+        let suggestions = &self.suggestions;
+        let items = Suggestions { suggestions, label_width, has_help, columns, theme };
+        let mut rows = self.list.rows(&items, max_rows, (columns, theme));
+        if suggestions.len() > max_rows {
+            let count = format!("  ({}/{})", self.list.selected() + 1, suggestions.len());
             rows.push(Row::styled(count, theme.style(Colour::Dim)));
         }
         rows.iter_mut().for_each(|row| row.clip(columns));
         rows
+    }
+}
+
+/// The suggestions as items of a list.
+struct Suggestions<'a> {
+    suggestions: &'a [Suggestion],
+    label_width: usize,
+    has_help: bool,
+    columns: u16,
+    theme: &'a Theme,
+}
+
+impl ListItems for Suggestions<'_> {
+    fn len(&self) -> usize {
+        self.suggestions.len()
+    }
+
+    fn rows(&self, at: usize, is_selected: bool) -> Vec<Row> {
+        let Self { label_width, has_help, columns, theme, .. } = *self;
+        vec![self.suggestions[at].row(is_selected, label_width, has_help, columns, theme)]
     }
 }
 

@@ -88,7 +88,7 @@ impl Typing {
         self.completion.suggestions.iter().map(|one| one.label.as_str()).collect()
     }
 
-    fn rows(&self, columns: u16) -> Vec<String> {
+    fn rows(&mut self, columns: u16) -> Vec<String> {
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let rows = self.completion.rows(columns, 6, &theme);
         rows.iter().map(|row| row.text().trim_end().to_owned()).collect()
@@ -130,7 +130,7 @@ fn nothing_that_ends_something_is_run_by_surprise() {
     assert_eq!(runs("/quit").as_deref(), Some("/quit"));
     assert_eq!(runs("/mod").as_deref(), Some("/model "));
     let mut typing = Typing::of("/");
-    while !typing.labels()[typing.completion.selected].starts_with("/new") {
+    while !typing.labels()[typing.completion.list.selected()].starts_with("/new") {
         typing.completion.select_next();
     }
     let chosen = typing.completion.on_enter();
@@ -283,7 +283,7 @@ fn no_more_rows_are_shown_than_wanted_and_the_selected_one_is_among_them() {
     let n_suggestions = typing.labels().len();
     assert!(n_suggestions > 20);
     for _ in 0..n_suggestions {
-        let selected = typing.labels()[typing.completion.selected].to_owned();
+        let selected = typing.labels()[typing.completion.list.selected()].to_owned();
         for max_rows in [3, 6, 20] {
             let rows = typing.completion.rows(60, max_rows, &theme);
             assert_eq!(rows.len(), max_rows + 1, "the last one counts");
@@ -302,7 +302,7 @@ fn rows_fit_at_every_width() {
     assert_eq!(typing.rows(20), ["→ 深い/フ…e/file.rs", "  x"]);
     let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
     for columns in [1, 3, 7, 20, 40, 80, 200] {
-        for typing in [&typing, &Typing::of("/")] {
+        for typing in [&mut typing, &mut Typing::of("/")] {
             let rows = typing.completion.rows(columns, 6, &theme);
             assert!(rows.iter().all(|row| row.width() <= usize::from(columns)), "{columns}");
         }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use crate::session::{IfBusy, SessionCommand};
-use crate::tui::keymap::{Context, Keymap};
+use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Row, wrap_plain};
+use crate::tui::text::wrap_plain;
 use crate::tui::theme::Token;
-use crate::tui::widgets::{DialogCx, Hints};
+use crate::tui::widgets::{DialogCx, Hints, ListState, ListStep};
 
 use super::dialog::Dialog;
 use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
@@ -20,8 +20,8 @@ pub(in super::super) struct Confirmation {
     pub(in super::super) leave: &'static str,
     /// The other answers with their outcomes; `None` once it was used.
     pub(in super::super) proceed: Vec<(&'static str, Option<DialogOutcome>)>,
-    /// The selected answer; 0 is the first.
-    pub(in super::super) selected: usize,
+    /// The answers as a list; the first one is [`Self::leave`].
+    pub(in super::super) list: ListState,
 }
 
 impl Confirmation {
@@ -46,7 +46,7 @@ impl Confirmation {
                     .into(),
             leave: "Keep working",
             proceed: vec![(proceed, Some(DialogOutcome::session(command)))],
-            selected: 0,
+            list: ListState::default(),
         }
     }
 
@@ -59,45 +59,34 @@ impl Confirmation {
                 .into(),
             leave: "Stay in this session",
             proceed: vec![("Import and continue there", Some(import))],
-            selected: 0,
+            list: ListState::default(),
         }
-    }
-
-    fn step(&mut self, by: usize) {
-        self.selected = (self.selected + by) % (self.proceed.len() + 1);
     }
 }
 
 impl Overlay for Confirmation {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         let InputEvent::Key(key) = input else { return OverlayStep::Stay };
-        match keymap.lookup(Context::Select, key) {
-            Some("tui.select.up") => self.step(self.proceed.len()),
-            Some("tui.select.down") => self.step(1),
-            Some("tui.select.confirm") => {
-                let chosen = self.selected.checked_sub(1).and_then(|at| self.proceed.get_mut(at));
+        match self.list.on_key(key, keymap, self.proceed.len() + 1) {
+            ListStep::Moved | ListStep::Ignored => {}
+            ListStep::Confirmed => {
+                let chosen = self.list.selected().checked_sub(1).and_then(|at| self.proceed.get_mut(at));
                 return match chosen.and_then(|(_, outcome)| outcome.take()) {
                     Some(outcome) => OverlayStep::CloseWith(outcome),
                     None => OverlayStep::Close,
                 };
             }
-            Some("tui.select.cancel") => return OverlayStep::Close,
-            _ => {}
+            ListStep::Cancelled => return OverlayStep::Close,
         }
         OverlayStep::Stay
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
-        let DialogCx { width, max_rows, theme, .. } = *cx;
-        let option = |label: &str, is_selected: bool| {
-            let (arrow, token) = if is_selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
-            Row::styled(format!("{arrow}{label}"), theme.style(token))
-        };
-        let mut body = wrap_plain(&self.about, width.max(1), theme.style(Token::Muted));
-        body.truncate(usize::from(max_rows).saturating_sub(4 + self.proceed.len()));
+        let body = wrap_plain(&self.about, cx.width.max(1), cx.theme.style(Token::Muted));
         let labels = [self.leave].into_iter().chain(self.proceed.iter().map(|(label, _)| *label));
-        body.extend(labels.enumerate().map(|(at, label)| option(label, at == self.selected)));
+        let labels: Vec<&str> = labels.collect();
         let hints = Hints::confirm("choose").cancel("cancel");
-        Dialog { title: self.title, body, field: None, note: None, hints }.render(cx)
+        let dialog = Dialog { title: self.title, body, field: None, note: None, hints };
+        dialog.render_choices((&mut self.list, &labels), cx)
     }
 }

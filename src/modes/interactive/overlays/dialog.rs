@@ -1,13 +1,31 @@
 //! The layout of dialogs: a border, a title, text, an input line, a
 //! note about a problem, and the keys.
 
-use ratatui::style::Modifier;
+use ratatui::style::{Modifier, Style};
 
-use crate::tui::text::{Ellipsis, Row, truncate_row, wrap_plain};
+use crate::tui::text::{Ellipsis, Row, sanitize_line, truncate_row, wrap_plain};
 use crate::tui::theme::Token;
-use crate::tui::widgets::{DialogCx, Field, Hints};
+use crate::tui::widgets::{DialogCx, Field, Hints, ListItems, ListState};
 
 use super::Drawn;
+
+/// A few answers.
+struct Choices<'a> {
+    labels: &'a [&'a str],
+    cx: &'a DialogCx<'a>,
+}
+
+impl ListItems for Choices<'_> {
+    fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn rows(&self, at: usize, is_selected: bool) -> Vec<Row> {
+        let (arrow, token) = if is_selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
+        let label = format!("{arrow}{}", sanitize_line(self.labels[at]));
+        vec![Row::styled(label, self.cx.theme.style(token))]
+    }
+}
 
 /// One frame of a dialog.
 pub(in super::super) struct Dialog<'a> {
@@ -21,6 +39,22 @@ pub(in super::super) struct Dialog<'a> {
 }
 
 impl Dialog<'_> {
+    /// The same with choices below the text. On a small screen they matter more than the text.
+    pub(in super::super) fn render_choices<S: AsRef<str>>(
+        mut self,
+        (list, labels): (&mut ListState, &[S]),
+        cx: &DialogCx<'_>,
+    ) -> Drawn {
+        let note = self.note.map(|(text, _)| wrap_plain(text, cx.width.max(1), Style::new()).len());
+        // Border, title and a row of hints.
+        let room = usize::from(cx.max_rows).saturating_sub(3 + note.unwrap_or_default());
+        let labels: Vec<&str> = labels.iter().map(AsRef::as_ref).collect();
+        self.body.truncate(room.saturating_sub(labels.len()));
+        let room = room.saturating_sub(self.body.len());
+        self.body.extend(list.rows(&Choices { labels: &labels, cx }, room, (cx.width, cx.theme)));
+        self.render(cx)
+    }
+
     /// The rows, and the cursor's position. On a small screen the text is dropped first.
     pub(in super::super) fn render(mut self, cx: &DialogCx<'_>) -> Drawn {
         let DialogCx { width, max_rows, theme, .. } = *cx;

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use crossterm::event::KeyEvent;
+
 use crate::session::{SessionCommand, SessionState, SummaryDecision, SummaryDraft};
 use crate::tui::composer::{Composer, ComposerView, EditorAction, backslash_to_new_line};
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Row, sanitize_line, wrap_plain};
+use crate::tui::text::{sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
-use crate::tui::widgets::{DialogCx, Hints};
+use crate::tui::widgets::{DialogCx, Hints, ListState, ListStep};
 
 use super::super::msg::{Effect, ScreenEffect};
 use super::super::tool_view::grouped;
@@ -33,8 +35,8 @@ pub(in super::super) struct SummaryReview {
     composer: Composer,
     /// The text that the session has stored.
     stored: String,
-    /// The selected answer while the dialog asks how to leave.
-    leaving: Option<usize>,
+    /// The answers while the dialog asks how to leave.
+    leaving: Option<ListState>,
 }
 
 impl SummaryReview {
@@ -67,21 +69,13 @@ impl SummaryReview {
         OverlayStep::close_with(SessionCommand::DecideSummary { decision })
     }
 
-    fn leave_key(&mut self, selected: usize, id: Option<&str>) -> OverlayStep {
-        let n = LEAVE.len();
-        match id {
-            Some("tui.select.up") => self.leaving = Some((selected + n - 1) % n),
-            Some("tui.select.down") => self.leaving = Some((selected + 1) % n),
-            Some("tui.select.cancel") => self.leaving = None,
-            Some("tui.select.confirm") => {
-                self.leaving = None;
-                return match selected {
-                    1 => self.close(SummaryDecision::Later { text: self.text() }),
-                    2 => self.close(SummaryDecision::Drop),
-                    _ => OverlayStep::Stay,
-                };
-            }
-            _ => {}
+    fn leave_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> OverlayStep {
+        let Some(list) = &mut self.leaving else { return OverlayStep::Stay };
+        match (list.on_key(key, keymap, LEAVE.len()), list.selected()) {
+            (ListStep::Moved | ListStep::Ignored, _) => {}
+            (ListStep::Confirmed, 1) => return self.close(SummaryDecision::Later { text: self.text() }),
+            (ListStep::Confirmed, 2) => return self.close(SummaryDecision::Drop),
+            (ListStep::Cancelled | ListStep::Confirmed, _) => self.leaving = None,
         }
         OverlayStep::Stay
     }
@@ -112,8 +106,8 @@ impl Overlay for SummaryReview {
             InputEvent::Key(key) => key,
             _ => return OverlayStep::Stay,
         };
-        if let Some(selected) = self.leaving {
-            return self.leave_key(selected, keymap.lookup(Context::Select, key));
+        if self.leaving.is_some() {
+            return self.leave_key(key, keymap);
         }
         if keymap.is("app.editor.external", key) {
             return OverlayStep::StayWith(DialogOutcome::Effect(Effect::from(ScreenEffect::OpenEditor(
@@ -134,7 +128,7 @@ impl Overlay for SummaryReview {
             None if keymap.is("tui.select.cancel", key) && self.composer.is_jumping() => {
                 self.composer.cancel_jump();
             }
-            None if keymap.is("tui.select.cancel", key) => self.leaving = Some(0),
+            None if keymap.is("tui.select.cancel", key) => self.leaving = Some(ListState::default()),
             None => {
                 if let Some(char) = Chord::typed(key) {
                     self.composer.insert(char.encode_utf8(&mut [0; 4]));
@@ -155,15 +149,10 @@ impl Overlay for SummaryReview {
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
         let DialogCx { width, max_rows, theme, .. } = *cx;
         let columns = width.max(1);
-        if let Some(selected) = self.leaving {
-            let options = LEAVE.iter().enumerate().map(|(at, label)| {
-                let (arrow, token) =
-                    if at == selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
-                Row::styled(format!("{arrow}{label}"), theme.style(token))
-            });
+        if let Some(list) = &mut self.leaving {
             let hints = Hints::confirm("choose").cancel("keep editing");
-            let body = options.collect();
-            return Dialog { title: LEAVE_TITLE, body, field: None, note: None, hints }.render(cx);
+            let dialog = Dialog { title: LEAVE_TITLE, body: Vec::new(), field: None, note: None, hints };
+            return dialog.render_choices((list, &LEAVE), cx);
         }
         let mut about = wrap_plain(&self.about(), columns, theme.style(Token::Muted));
         // On small screens the summary needs the room.

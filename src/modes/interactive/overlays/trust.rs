@@ -4,11 +4,11 @@ use std::path::Path;
 
 use crate::config::Trust;
 use crate::session::{ProjectState, TrustChoice};
-use crate::tui::keymap::{Context, Keymap};
+use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Row, sanitize_line, wrap_plain};
+use crate::tui::text::{sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
-use crate::tui::widgets::{DialogCx, Hints};
+use crate::tui::widgets::{DialogCx, Hints, ListState, ListStep};
 use crate::util::paths;
 
 use super::dialog::Dialog;
@@ -22,7 +22,7 @@ pub(in super::super) struct TrustDialog {
     title: String,
     about: Vec<String>,
     options: Vec<(TrustChoice, String)>,
-    selected: usize,
+    list: ListState,
     /// Whether it is still undecided; closing it is a decision too.
     is_open: bool,
 }
@@ -74,47 +74,41 @@ impl TrustDialog {
         }
         options.push((TrustChoice::Session, "Trust it until pi exits".to_owned()));
         options.push((TrustChoice::No, "Don't trust".to_owned()));
-        Self { title: format!("Do you trust {}?", show(cwd)), about, options, selected: 0, is_open }
+        Self {
+            title: format!("Do you trust {}?", show(cwd)),
+            about,
+            options,
+            list: ListState::default(),
+            is_open,
+        }
     }
 }
 
 impl Overlay for TrustDialog {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         let InputEvent::Key(key) = input else { return OverlayStep::Stay };
-        let n = self.options.len();
-        match keymap.lookup(Context::Select, key) {
-            Some("tui.select.up") => self.selected = (self.selected + n - 1) % n,
-            Some("tui.select.down") => self.selected = (self.selected + 1) % n,
-            Some("tui.select.confirm") => {
-                if let Some((choice, _)) = self.options.get(self.selected) {
+        match self.list.on_key(key, keymap, self.options.len()) {
+            ListStep::Moved | ListStep::Ignored => {}
+            ListStep::Confirmed => {
+                if let Some((choice, _)) = self.options.get(self.list.selected()) {
                     return OverlayStep::CloseWith(DialogOutcome::TrustChosen(*choice));
                 }
             }
-            Some("tui.select.cancel") if self.is_open => {
+            ListStep::Cancelled if self.is_open => {
                 return OverlayStep::CloseWith(DialogOutcome::TrustChosen(TrustChoice::NotNow));
             }
-            Some("tui.select.cancel") => return OverlayStep::Close,
-            _ => {}
+            ListStep::Cancelled => return OverlayStep::Close,
         }
         OverlayStep::Stay
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
-        let DialogCx { width, max_rows, theme, .. } = *cx;
-        let options = self.options.iter().enumerate().map(|(option_idx, (_, label))| {
-            let (arrow, token) =
-                if option_idx == self.selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
-            Row::styled(format!("{arrow}{label}"), theme.style(token))
-        });
-        let options: Vec<Row> = options.collect();
-        let muted = theme.style(Token::Muted);
-        let mut body: Vec<Row> =
-            self.about.iter().flat_map(|line| wrap_plain(line, width.max(1), muted)).collect();
-        // On a small screen the options matter more than the text.
-        body.truncate(usize::from(max_rows).saturating_sub(options.len() + 3));
-        body.extend(options);
+        let muted = cx.theme.style(Token::Muted);
+        let body = self.about.iter().flat_map(|line| wrap_plain(line, cx.width.max(1), muted)).collect();
+        let labels: Vec<&str> = self.options.iter().map(|(_, label)| label.as_str()).collect();
         let hints = Hints::confirm("choose").cancel(if self.is_open { "not now" } else { "leave" });
-        Dialog { title: &self.title, body, field: None, note: None, hints }.render(cx)
+        let dialog = Dialog { title: &self.title, body, field: None, note: None, hints };
+        dialog.render_choices((&mut self.list, &labels), cx)
     }
 }
 

@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crossterm::event::KeyEvent;
-use ratatui::style::Modifier;
-
 use crate::session::{Deleted, EntryId, HitRank, SearchHit, SessionSummary};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Ellipsis, Row, truncate_row};
+use crate::tui::text::Row;
 use crate::tui::theme::Token;
-use crate::tui::widgets::{DialogCx, Field, Hints};
+use crate::tui::widgets::{DialogCx, Field, Hints, ListFrame, ListItems, ListState, ListStep};
+use crossterm::event::KeyEvent;
 
 use super::super::overlays::{DialogOutcome, Drawn, Overlay, OverlayStep};
 use super::order::{Place, SortBy, order};
@@ -25,10 +23,8 @@ pub(in super::super) struct SessionsDialog {
     /// What is shown, in order: places of hits or of sessions.
     places: Vec<Place>,
     shows_hits: bool,
-    selected: usize,
-    scroll: usize,
-    /// Rows of the list in the last frame.
-    page: usize,
+    /// Positions among the places.
+    list: ListState,
     query: Field,
     mode: Mode,
     /// Number of the last request, whose answers count.
@@ -61,9 +57,7 @@ impl SessionsDialog {
             hits: Vec::new(),
             places: Vec::new(),
             shows_hits: false,
-            selected: 0,
-            scroll: 0,
-            page: 10,
+            list: ListState::default(),
             query: Field::plain(),
             mode: Mode::Browse,
             request: 0,
@@ -101,7 +95,7 @@ impl SessionsDialog {
                 }
                 if is_first {
                     self.hits.clear();
-                    (self.selected, self.scroll) = (0, 0);
+                    self.list.start_over();
                 }
                 self.hits.extend(hits);
                 self.is_searching = !is_done;
@@ -127,7 +121,7 @@ impl SessionsDialog {
                 self.note = Some(problem);
             }
         }
-        self.arrange(selected.filter(|_| self.selected > 0).as_deref());
+        self.arrange(selected.filter(|_| self.list.selected() > 0).as_deref());
     }
 
     fn is_search(&self) -> bool {
@@ -151,7 +145,8 @@ impl SessionsDialog {
             })
         };
         let found = path.and_then(|path| (0..self.places.len()).find(|at| self.session(*at).path == path));
-        self.selected = found.unwrap_or(self.selected).min(self.places.len().saturating_sub(1));
+        self.list.select(found.unwrap_or(self.list.selected()));
+        self.list.limit(self.places.len());
     }
 
     fn hit(&self, position: usize) -> Option<&SearchHit> {
@@ -166,7 +161,7 @@ impl SessionsDialog {
     }
 
     fn selected_path(&self) -> Option<PathBuf> {
-        (self.selected < self.places.len()).then(|| self.session(self.selected).path.clone())
+        (!self.places.is_empty()).then(|| self.session(self.list.selected()).path.clone())
     }
 
     /// The effect that reads or searches anew.
@@ -187,7 +182,8 @@ impl SessionsDialog {
         if self.is_search() {
             return self.ask();
         }
-        (self.selected, self.scroll, self.is_searching) = (0, 0, false);
+        self.list.start_over();
+        self.is_searching = false;
         self.hits.clear();
         self.arrange(None);
         // A search may have cancelled reading the list.
@@ -200,7 +196,7 @@ impl SessionsDialog {
         match action {
             "app.session.toggleScope" => {
                 self.is_all = !self.is_all;
-                (self.selected, self.scroll) = (0, 0);
+                self.list.start_over();
                 (self.sessions, self.hits, self.places) = (Vec::new(), Vec::new(), Vec::new());
                 self.is_reading = true;
                 return Some(self.ask());
@@ -232,7 +228,7 @@ impl SessionsDialog {
         self.mode = match action {
             "app.session.rename" => {
                 let mut name = Field::plain();
-                let old = self.session(self.selected).name.clone().unwrap_or_default();
+                let old = self.session(self.list.selected()).name.clone().unwrap_or_default();
                 name.handle(&InputEvent::Paste(old));
                 Mode::Rename { path, name }
             }
@@ -241,24 +237,17 @@ impl SessionsDialog {
     }
 
     fn browse(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
-        let last = self.places.len().saturating_sub(1);
         if let InputEvent::Key(key) = input {
             if let Some(step) = self.on_key(key, keymap) {
                 return step;
             }
-            match keymap.lookup(Context::Select, key) {
-                // Wraps around at both ends.
-                Some("tui.select.up") => self.selected = self.selected.checked_sub(1).unwrap_or(last),
-                Some("tui.select.down") => {
-                    self.selected = if self.selected < last { self.selected + 1 } else { 0 };
-                }
-                Some("tui.select.pageUp") => self.selected = self.selected.saturating_sub(self.page),
-                Some("tui.select.pageDown") => self.selected = (self.selected + self.page).min(last),
-                Some("tui.select.confirm") => return self.choose(),
-                Some("tui.select.cancel") => {
+            match self.list.on_key(key, keymap, self.places.len()) {
+                ListStep::Moved => {}
+                ListStep::Confirmed => return self.choose(),
+                ListStep::Cancelled => {
                     return OverlayStep::CloseWith(DialogOutcome::Effect(SessionsEffect::Close.into()));
                 }
-                _ => {
+                ListStep::Ignored => {
                     let before = self.query.text().trim().to_owned();
                     self.query.handle(input);
                     if self.query.text().trim() != before {
@@ -274,7 +263,7 @@ impl SessionsDialog {
 
     fn choose(&self) -> OverlayStep {
         let Some(path) = self.selected_path() else { return OverlayStep::Stay };
-        let message = self.hit(self.selected).and_then(|hit| hit.message.as_ref());
+        let message = self.hit(self.list.selected()).and_then(|hit| hit.message.as_ref());
         let entry = message.map(|message| message.entry_id.as_str()).filter(|id| !id.is_empty());
         OverlayStep::CloseWith(DialogOutcome::SessionChosen(ChosenSession {
             path,
@@ -369,29 +358,39 @@ impl SessionsDialog {
                 format!("  {}", crate::tui::text::sanitize_line(note)),
                 theme.style(Token::Warning),
             ));
-        } else if self.selected < self.places.len() {
-            let session = self.session(self.selected);
+        } else if !self.places.is_empty() {
+            let session = self.session(self.list.selected());
             let detail = format!("  {} · {}", session.id, session.cwd);
             rows.push(Row::styled(crate::tui::text::sanitize_line(&detail), theme.style(Token::Muted)));
         }
         rows.extend(self.hints().rows(cx));
         rows
     }
+}
 
-    /// Rows of one place: a hit has its text below it.
-    fn height(&self, position: usize) -> usize {
-        1 + usize::from(self.hit(position).is_some_and(|hit| hit.message.is_some()))
+/// The places as items of a list.
+struct Places<'a> {
+    dialog: &'a SessionsDialog,
+    style: RowStyle<'a>,
+}
+
+impl ListItems for Places<'_> {
+    fn len(&self) -> usize {
+        self.dialog.places.len()
     }
 
-    /// Scrolls so that the selected place is shown in `room` rows.
-    fn follow_selection(&mut self, room: usize) {
-        self.scroll = self.scroll.min(self.selected);
-        let mut needed: usize = (self.scroll..=self.selected).map(|at| self.height(at)).sum();
-        while needed > room && self.scroll < self.selected {
-            needed -= self.height(self.scroll);
-            self.scroll += 1;
-        }
-        self.page = (room / if self.shows_hits { 2 } else { 1 }).max(1);
+    /// A hit has its text below it.
+    fn height(&self, at: usize) -> usize {
+        1 + usize::from(self.dialog.hit(at).is_some_and(|hit| hit.message.is_some()))
+    }
+
+    fn rows(&self, at: usize, is_selected: bool) -> Vec<Row> {
+        let (dialog, session) = (self.dialog, self.dialog.session(at));
+        let is_current = dialog.current.as_ref() == Some(&session.path);
+        let mut rows = vec![self.style.session(session, dialog.places[at].depth, is_selected, is_current)];
+        let found = dialog.hit(at).and_then(|hit| hit.message.as_ref());
+        rows.extend(found.map(|message| self.style.found(message)));
+        rows
     }
 }
 
@@ -408,22 +407,8 @@ impl Overlay for SessionsDialog {
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
-        let DialogCx { width, max_rows, theme, .. } = *cx;
-        let width_cells = width.max(1);
-        let mut rows = vec![
-            Row::styled("─".repeat(usize::from(width_cells)), theme.style(Token::Border)),
-            Row::styled(self.title(), theme.style(Token::Accent).add_modifier(Modifier::BOLD)),
-        ];
+        let (width_cells, theme) = (cx.width.max(1), cx.theme);
         let field = if let Mode::Rename { name, .. } = &self.mode { name } else { &self.query };
-        let (row, column) = field.render(width_cells, theme);
-        let cursor = (u16::try_from(rows.len()).unwrap_or(0), column);
-        rows.push(row);
-        let below = self.rows_below(cx);
-        let room = usize::from(max_rows).saturating_sub(rows.len() + below.len() + 1).max(1);
-        if !self.places.is_empty() {
-            self.follow_selection(room);
-        }
-        rows.extend(self.empty_text(cx.keymap).map(|text| Row::styled(text, theme.style(Token::Dim))));
         let style = RowStyle {
             width_cells,
             theme,
@@ -431,29 +416,17 @@ impl Overlay for SessionsDialog {
             home: self.home.as_deref(),
             with_cwd: self.with_cwd != self.is_all,
         };
-        let mut left = room;
-        for position in self.scroll..self.places.len() {
-            let height = self.height(position);
-            if height > left && left < room {
-                break;
-            }
-            left = left.saturating_sub(height);
-            let session = self.session(position);
-            let is_current = self.current.as_ref() == Some(&session.path);
-            let depth = self.places[position].depth;
-            rows.push(style.session(session, depth, position == self.selected, is_current));
-            rows.extend(self.hit(position).and_then(|hit| hit.message.as_ref()).map(|hit| style.found(hit)));
-        }
-        let n_rows: usize = (0..self.places.len()).map(|at| self.height(at)).sum();
-        if n_rows > room {
-            let count = format!("  ({}/{})", self.selected + 1, self.places.len());
-            rows.push(Row::styled(count, theme.style(Token::Dim)));
-        }
-        rows.extend(below);
-        for row in &mut rows {
-            truncate_row(row, width_cells, Ellipsis::One);
-        }
-        rows.truncate(usize::from(max_rows.max(1)));
-        (rows, Some(cursor).filter(|(row, _)| *row < max_rows))
+        let (title, empty) = (self.title(), self.empty_text(cx.keymap));
+        let frame = ListFrame {
+            title: &title,
+            field: Some(field.render(width_cells, theme)),
+            empty: empty.as_deref(),
+            status: None,
+            below: self.rows_below(cx),
+        };
+        let mut list = self.list.clone();
+        let drawn = list.draw(&Places { dialog: self, style }, frame, cx);
+        self.list = list;
+        (drawn.rows, drawn.cursor)
     }
 }

@@ -60,10 +60,6 @@ impl RowStyle<'_> {
             Run::new(right, theme.style(Token::Muted)),
         ]);
         truncate_row(&mut row, self.width_cells.max(1), Ellipsis::One);
-        if is_selected {
-            row.pad(self.width_cells, style);
-            row.underlay(theme.style(Token::SelectedBg));
-        }
         row
     }
 

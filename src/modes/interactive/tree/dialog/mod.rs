@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crossterm::event::{KeyCode, KeyEvent};
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 
 use crate::config::{Settings, TreeFilter};
 use crate::session::{
@@ -12,9 +12,9 @@ use crate::session::{
 };
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row, width};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
 use crate::tui::theme::{Theme, Token};
-use crate::tui::widgets::{DialogCx, Field, Hints};
+use crate::tui::widgets::{DialogCx, Field, Hints, ListFrame, ListItems, ListState, ListStep};
 
 use super::super::msg::WorldEffect;
 use super::super::overlays::{Dialog, DialogOutcome, Drawn, Overlay, OverlayStep};
@@ -54,11 +54,8 @@ pub(in super::super) struct TreeDialog {
     filter: TreeFilter,
     folded: HashSet<usize>,
     search: Search,
-    /// Position among the rows.
-    selected: usize,
-    scroll: usize,
-    /// Rows that fitted in the last frame.
-    page: usize,
+    /// Positions among the rows.
+    list: ListState,
     shows_label_times: bool,
     skip_prompt: bool,
     is_busy: bool,
@@ -99,7 +96,7 @@ enum Stage {
     /// Choosing what becomes of the branch that is left.
     Leave {
         entry: usize,
-        chosen: usize,
+        list: ListState,
     },
     /// Typing what a summary should dwell on.
     Focus {
@@ -126,9 +123,7 @@ impl TreeDialog {
             outline,
             folded: HashSet::new(),
             search: Search::default(),
-            selected,
-            scroll: 0,
-            page: 10,
+            list: ListState::at(selected),
             shows_label_times: false,
             stage: Stage::Browse,
             note: None,
@@ -155,7 +150,7 @@ impl TreeDialog {
 
     /// The selected entry.
     fn entry(&self) -> Option<usize> {
-        self.outline.row(self.selected).map(|row| row.entry)
+        self.outline.row(self.list.selected()).map(|row| row.entry)
     }
 
     /// Decides anew what is visible, and selects `entry` or what is nearest to it.
@@ -167,13 +162,13 @@ impl TreeDialog {
             folded: &self.folded,
         };
         self.outline = Outline::new(&self.tree, &self.shape, &view);
-        self.selected = self.outline.place(&self.tree, entry.or(self.tree.leaf()));
+        self.list.select(self.outline.place(&self.tree, entry.or(self.tree.leaf())));
     }
 
     /// Asks for the lines near the selection that are not known.
     fn missing_texts(&mut self) -> Option<TreeEffect> {
-        let margin = self.page.max(30);
-        let near = self.selected.saturating_sub(margin)..(self.selected + margin).min(self.outline.len());
+        let (margin, selected) = (self.list.page().max(30), self.list.selected());
+        let near = selected.saturating_sub(margin)..(selected + margin).min(self.outline.len());
         let rows = near.filter_map(|at| self.outline.row(at)).map(|row| row.entry);
         let is_missing = |entry: &usize| !self.texts.contains_key(entry) && !self.awaited.contains(entry);
         let wanted: Vec<usize> = rows.filter(is_missing).collect();
@@ -195,7 +190,7 @@ impl TreeDialog {
 
     fn browse(&mut self, key: &KeyEvent, keymap: &Keymap) -> OverlayStep {
         self.note = None;
-        let last = self.outline.len().saturating_sub(1);
+        let len = self.outline.len();
         if let Some(id) = keymap.lookup(Context::Tree, key) {
             return self.act(id);
         }
@@ -204,28 +199,21 @@ impl TreeDialog {
             let copy = self.entry().map(|entry| WorldEffect::Tree(TreeEffect::ReadWhole { tree, entry }));
             return copy.map_or(OverlayStep::Stay, |copy| OverlayStep::StayWith(copy.into()));
         }
-        match (keymap.lookup(Context::Select, key), key.code) {
-            (Some("tui.select.up"), _) => self.selected = self.selected.checked_sub(1).unwrap_or(last),
-            (Some("tui.select.down"), _) => {
-                self.selected = if self.selected < last { self.selected + 1 } else { 0 };
-            }
-            (Some("tui.select.pageUp"), _) | (None, KeyCode::Left) => {
-                self.selected = self.selected.saturating_sub(self.page);
-            }
-            (Some("tui.select.pageDown"), _) | (None, KeyCode::Right) => {
-                self.selected = (self.selected + self.page).min(last);
-            }
-            (None, KeyCode::Home) => self.selected = 0,
-            (None, KeyCode::End) => self.selected = last,
-            (Some("tui.select.confirm"), _) => return self.choose(),
-            (Some("tui.select.cancel"), _) if self.search.query.is_empty() => return OverlayStep::Close,
-            (Some("tui.select.cancel"), _) => return self.set_query(String::new()),
-            (None, KeyCode::Backspace) => {
+        match (self.list.on_key(key, keymap, len), key.code) {
+            (ListStep::Moved, _) => {}
+            (ListStep::Confirmed, _) => return self.choose(),
+            (ListStep::Cancelled, _) if self.search.query.is_empty() => return OverlayStep::Close,
+            (ListStep::Cancelled, _) => return self.set_query(String::new()),
+            (ListStep::Ignored, KeyCode::Left) => self.list.turn_page(false, len),
+            (ListStep::Ignored, KeyCode::Right) => self.list.turn_page(true, len),
+            (ListStep::Ignored, KeyCode::Home) => self.list.select(0),
+            (ListStep::Ignored, KeyCode::End) => self.list.select(len.saturating_sub(1)),
+            (ListStep::Ignored, KeyCode::Backspace) => {
                 let mut query = self.search.query.clone();
                 query.pop();
                 return self.set_query(query);
             }
-            _ => match Chord::typed(key) {
+            (ListStep::Ignored, _) => match Chord::typed(key) {
                 Some(c) => {
                     let query = format!("{}{c}", self.search.query);
                     return self.set_query(query);
@@ -238,18 +226,18 @@ impl TreeDialog {
 
     fn act(&mut self, id: &str) -> OverlayStep {
         let entry = self.entry();
-        let fold = self.outline.row(self.selected).map(|row| row.fold);
+        let fold = self.outline.row(self.list.selected()).map(|row| row.fold);
         match (id, entry) {
             ("app.tree.foldOrUp", Some(entry)) if fold == Some(Fold::Open) && self.search.is_empty() => {
                 self.folded.insert(entry);
                 self.rebuild(Some(entry));
             }
-            ("app.tree.foldOrUp", _) => self.selected = self.outline.branch_start(self.selected),
+            ("app.tree.foldOrUp", _) => self.list.select(self.outline.branch_start(self.list.selected())),
             ("app.tree.unfoldOrDown", Some(entry)) if fold == Some(Fold::Closed) => {
                 self.folded.remove(&entry);
                 self.rebuild(Some(entry));
             }
-            ("app.tree.unfoldOrDown", _) => self.selected = self.outline.branch_end(self.selected),
+            ("app.tree.unfoldOrDown", _) => self.list.select(self.outline.branch_end(self.list.selected())),
             ("app.tree.editLabel", Some(entry)) => {
                 let mut field = Field::plain();
                 if let Some(label) = self.labels.get(&entry) {
@@ -324,7 +312,7 @@ impl TreeDialog {
         if self.skip_prompt || !left.into_iter().any(is_worth_it) {
             return self.go(entry, LeftBranch::Leave);
         }
-        self.stage = Stage::Leave { entry, chosen: 0 };
+        self.stage = Stage::Leave { entry, list: ListState::default() };
         OverlayStep::Stay
     }
 
@@ -333,26 +321,15 @@ impl TreeDialog {
         OverlayStep::close_with(SessionCommand::Navigate { target, summary, if_busy: IfBusy::Cancel })
     }
 
-    fn leave(&mut self, entry: usize, chosen: usize, key: &KeyEvent, keymap: &Keymap) -> OverlayStep {
-        let n = CHOICES.len();
-        let chosen = match keymap.lookup(Context::Select, key) {
-            Some("tui.select.up") => (chosen + n - 1) % n,
-            Some("tui.select.down") => (chosen + 1) % n,
-            Some("tui.select.confirm") => match chosen {
-                0 => return self.go(entry, LeftBranch::Leave),
-                1 => return self.go(entry, LeftBranch::Summarize { focus: None }),
-                _ => {
-                    self.stage = Stage::Focus { entry, field: Field::plain() };
-                    return OverlayStep::Stay;
-                }
-            },
-            Some("tui.select.cancel") => {
-                self.stage = Stage::Browse;
-                return OverlayStep::Stay;
-            }
-            _ => chosen,
-        };
-        self.stage = Stage::Leave { entry, chosen };
+    fn leave(&mut self, entry: usize, key: &KeyEvent, keymap: &Keymap) -> OverlayStep {
+        let Stage::Leave { list, .. } = &mut self.stage else { return OverlayStep::Stay };
+        match (list.on_key(key, keymap, CHOICES.len()), list.selected()) {
+            (ListStep::Moved | ListStep::Ignored, _) => {}
+            (ListStep::Cancelled, _) => self.stage = Stage::Browse,
+            (ListStep::Confirmed, 0) => return self.go(entry, LeftBranch::Leave),
+            (ListStep::Confirmed, 1) => return self.go(entry, LeftBranch::Summarize { focus: None }),
+            (ListStep::Confirmed, _) => self.stage = Stage::Focus { entry, field: Field::plain() },
+        }
         OverlayStep::Stay
     }
 
@@ -367,7 +344,9 @@ impl TreeDialog {
                 Some("tui.select.confirm") => return Some((entry, field.text().trim().to_owned())),
                 Some("tui.select.cancel") => {
                     self.stage = match self.stage {
-                        Stage::Focus { entry, .. } => Stage::Leave { entry, chosen: CHOICES.len() - 1 },
+                        Stage::Focus { entry, .. } => {
+                            Stage::Leave { entry, list: ListState::at(CHOICES.len() - 1) }
+                        }
                         _ => Stage::Browse,
                     };
                     return None;
@@ -400,53 +379,41 @@ impl TreeDialog {
     // Drawing.
 
     fn render_list(&mut self, cx: &DialogCx<'_>) -> Drawn {
-        let DialogCx { width, max_rows, theme, .. } = *cx;
-        let width = width.max(1);
-        let dim = theme.style(Token::Dim);
-        let mut rows = vec![
-            Row::styled("─".repeat(usize::from(width)), theme.style(Token::Border)),
-            Row::styled("Session tree", theme.style(Token::Accent).add_modifier(Modifier::BOLD)),
-            Row::from_runs([
-                Run::new("> ", theme.style(Token::Muted)),
-                Run::new(self.search.query.clone(), theme.style(Token::Text)),
-            ]),
-        ];
-        let column = rows[2].width().min(usize::from(width.saturating_sub(1)));
+        let (width, theme) = (cx.width.max(1), cx.theme);
+        let query = Row::from_runs([
+            Run::new("> ", theme.style(Token::Muted)),
+            Run::new(self.search.query.clone(), theme.style(Token::Text)),
+        ]);
+        let column = query.width().min(usize::from(width.saturating_sub(1)));
         let hints = Hints::new()
             .fixed("type", "search")
             .key("app.tree.foldOrUp", "fold")
             .key("app.tree.editLabel", "label")
             .key("app.tree.filter.cycleForward", "filter")
             .key("app.message.copy", "copy");
-        let mut below = vec![self.status_row(theme)];
-        below.extend(hints.rows(cx));
-        let room = usize::from(max_rows).saturating_sub(rows.len() + below.len()).max(1);
-        self.page = room;
-        self.scroll = self.scroll.min(self.outline.len().saturating_sub(room));
-        self.scroll = self.scroll.clamp((self.selected + 1).saturating_sub(room), self.selected);
-        if self.outline.len() == 0 {
-            rows.push(Row::styled("  No entries", dim));
-        }
+        let frame = ListFrame {
+            title: "Session tree",
+            field: Some((query, u16::try_from(column).unwrap_or(0))),
+            empty: Some("  No entries"),
+            status: Some(self.status_row(theme)),
+            below: hints.rows(cx),
+        };
+        let mut list = self.list.clone();
         let skip = self.skipped_levels(width);
-        let end = (self.scroll + room).min(self.outline.len());
-        rows.extend((self.scroll..end).filter_map(|at| self.entry_row(at, skip, width, theme)));
-        rows.extend(below);
-        for row in &mut rows {
-            truncate_row(row, width, Ellipsis::One);
-        }
-        rows.truncate(usize::from(max_rows.max(1)));
-        (rows, Some((2, u16::try_from(column).unwrap_or(0))))
+        let drawn = list.draw(&Entries { dialog: self, skip, width, theme }, frame, cx);
+        self.list = list;
+        (drawn.rows, drawn.cursor)
     }
 
     /// Levels that are left out on the left, so that the selected entry has most of the
     /// width for its text.
     fn skipped_levels(&self, width: u16) -> u32 {
         let shown = u32::from(width / 12).max(1);
-        self.outline.row(self.selected).map_or(0, |row| row.level.saturating_sub(shown))
+        self.outline.row(self.list.selected()).map_or(0, |row| row.level.saturating_sub(shown))
     }
 
     fn status_row(&self, theme: &Theme) -> Row {
-        let at = if self.outline.len() == 0 { 0 } else { self.selected + 1 };
+        let at = if self.outline.len() == 0 { 0 } else { self.list.selected() + 1 };
         let mut text = format!("  ({at}/{})", self.outline.len());
         if self.filter != TreeFilter::Default {
             text.push_str(&[" [", self.filter.name(), "]"].concat());
@@ -466,7 +433,7 @@ impl TreeDialog {
 
     fn entry_row(&self, at: usize, skip: u32, width: u16, theme: &Theme) -> Option<Row> {
         let row = self.outline.row(at)?;
-        let is_selected = at == self.selected;
+        let is_selected = at == self.list.selected();
         let dim = theme.style(Token::Dim);
         let mut runs = vec![Run::new(if is_selected { "› " } else { "  " }, theme.style(Token::Accent))];
         let mut gutter = self.outline.gutter(at, skip);
@@ -498,13 +465,7 @@ impl TreeDialog {
             }
             None => runs.push(Run::new("…", dim)),
         }
-        let mut row = Row::from_runs(runs);
-        truncate_row(&mut row, width, Ellipsis::One);
-        if is_selected {
-            row.pad(width, theme.style(Token::Text));
-            row.underlay(theme.style(Token::SelectedBg));
-        }
-        Some(row)
+        Some(Row::from_runs(runs))
     }
 
     /// What the user did with an entry. It takes a third of the width at most, or half of it with
@@ -532,17 +493,33 @@ impl TreeDialog {
         runs
     }
 
-    fn render_choices(&self, chosen: usize, cx: &DialogCx<'_>) -> Drawn {
-        let theme = cx.theme;
-        let body = CHOICES.iter().enumerate().map(|(at, label)| {
-            let (arrow, token) = if at == chosen { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
-            Row::styled(format!("{arrow}{label}"), theme.style(token))
-        });
+    fn render_choices(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let Stage::Leave { list, .. } = &mut self.stage else { return Drawn::default() };
         let busy = "The agent is still working; moving cancels that. Finished work is kept.";
         let note = self.is_busy.then_some((busy, Token::Warning));
         let title = "Summarise the branch you leave?";
         let hints = Hints::confirm("choose").cancel("back to the tree");
-        Dialog { title, body: body.collect(), field: None, note, hints }.render(cx)
+        let dialog = Dialog { title, body: Vec::new(), field: None, note, hints };
+        dialog.render_choices((list, &CHOICES), cx)
+    }
+}
+
+/// The entries as items of a list.
+struct Entries<'a> {
+    dialog: &'a TreeDialog,
+    /// Levels that are left out on the left.
+    skip: u32,
+    width: u16,
+    theme: &'a Theme,
+}
+
+impl ListItems for Entries<'_> {
+    fn len(&self) -> usize {
+        self.dialog.outline.len()
+    }
+
+    fn rows(&self, at: usize, _: bool) -> Vec<Row> {
+        self.dialog.entry_row(at, self.skip, self.width, self.theme).into_iter().collect()
     }
 }
 
@@ -560,9 +537,9 @@ impl Overlay for TreeDialog {
                 let query = format!("{}{}", self.search.query, sanitize_line(text));
                 self.set_query(query)
             }
-            (Stage::Leave { entry, chosen }, InputEvent::Key(key)) => {
-                let (entry, chosen) = (*entry, *chosen);
-                self.leave(entry, chosen, key, keymap)
+            (Stage::Leave { entry, .. }, InputEvent::Key(key)) => {
+                let entry = *entry;
+                self.leave(entry, key, keymap)
             }
             (Stage::Label { .. }, _) => match self.type_into(input, keymap) {
                 Some((entry, text)) => self.set_label(entry, text),
@@ -587,7 +564,7 @@ impl Overlay for TreeDialog {
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
         let (title, field, hints) = match &self.stage {
             Stage::Browse => return self.render_list(cx),
-            Stage::Leave { chosen, .. } => return self.render_choices(*chosen, cx),
+            Stage::Leave { .. } => return self.render_choices(cx),
             Stage::Label { field, .. } => {
                 ("Label of this entry", field, Hints::confirm("save (empty removes it)").cancel("cancel"))
             }
