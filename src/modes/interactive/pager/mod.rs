@@ -13,12 +13,13 @@ use crate::tui::term::InputEvent;
 use super::app::App;
 use super::msg::{Effect, WorldEffect};
 use super::sections::{ReadDone, ReadEffect, Reader};
-use super::transcript::Anchor;
+use super::transcript::{Anchor, Remarks};
 use view::PagerStep;
 
 pub(super) use view::PagerView;
 
-/// Where the pager begins, from the key that opens it until the session was read.
+/// What the pager begins with, from the key that opens it until the session was read.
+#[derive(Default)]
 pub(super) struct PagerStart {
     /// The last entry; what follows comes as events.
     leaf: Option<EntryId>,
@@ -28,6 +29,10 @@ pub(super) struct PagerStart {
     events: Vec<(SessionEvent, Duration)>,
     /// The first row of the main screen.
     place: Option<Anchor>,
+    /// Notices of the program, which the session's file does not have.
+    remarks: Remarks,
+    /// The entry from which their places count; `None` for the first one.
+    first_entry: Option<EntryId>,
 }
 
 /// Opens the pager at the place that the main screen shows.
@@ -37,6 +42,8 @@ pub(super) fn open(app: &mut App, out: &mut Vec<Effect>) {
         is_busy: app.session.phase != Phase::Idle,
         events: app.transcript.in_progress(app.now),
         place: app.transcript.anchor(app.top_row),
+        remarks: app.transcript.remarks(),
+        first_entry: app.transcript.first_entry().cloned(),
     });
     out.push(read(ReadEffect::Tree).into());
 }

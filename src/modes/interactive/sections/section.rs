@@ -10,7 +10,9 @@ use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 
-use super::super::transcript::{self, Anchor, Anchored, EntryPlace, RowPlace, Transcript, ViewSettings};
+use super::super::transcript::{
+    self, Anchor, Anchored, EntryPlace, RemarksBetween, RowPlace, Transcript, ViewSettings,
+};
 
 /// Entries of a section at most, approximately.
 const MAX_ENTRIES: usize = 60;
@@ -81,15 +83,16 @@ impl Section {
         !matches!(self.body, Body::Unread)
     }
 
+    /// Shows entries with remarks between them, which begin at the section.
     pub(in super::super) fn show(
         &mut self,
         entries: Vec<Arc<Entry>>,
-        view: ViewSettings,
-        highlighter: Highlighter,
+        (view, highlighter): (ViewSettings, Highlighter),
+        remarks: &mut RemarksBetween<'_>,
     ) {
-        let cwd = view.cwd.clone();
         let mut transcript = Transcript::whole(highlighter, view);
-        transcript.open(&Opened { tail: entries, n_earlier: Some(0) }, &cwd);
+        let opened = Opened { tail: entries, n_earlier: Some(0) };
+        transcript::open_whole(&mut transcript, &opened, remarks, self.is_live);
         self.body = Body::Entries(Box::new(transcript));
     }
 
@@ -111,10 +114,10 @@ impl Section {
     pub(in super::super) fn show_live(
         &mut self,
         entries: &[Arc<Entry>],
-        view: ViewSettings,
-        highlighter: Highlighter,
+        (view, highlighter): (ViewSettings, Highlighter),
+        remarks: &mut RemarksBetween<'_>,
     ) {
-        self.body = Body::Entries(Box::new(Transcript::live(highlighter, view, entries)));
+        self.body = Body::Entries(Box::new(Transcript::live(highlighter, view, entries, remarks)));
     }
 
     pub(in super::super) fn apply(&mut self, event: &SessionEvent, at: Duration) {

@@ -9,6 +9,7 @@ use crate::tui::markdown::Highlighter;
 use crate::tui::term::RowMark;
 
 use super::answer::StreamingAnswer;
+use super::remarks::RemarksBetween;
 use super::render::ViewSettings;
 use super::{CellList, Transcript};
 
@@ -61,17 +62,20 @@ impl Transcript {
         }
     }
 
-    /// A transcript of the last entries of a session that is working: calls without a result
-    /// stay open, and events continue it.
+    /// A transcript of the last entries of a session that is working, with remarks between them:
+    /// calls without a result stay open, and events continue it.
     pub(in super::super) fn live(
         highlighter: Highlighter,
         view: ViewSettings,
         entries: &[Arc<Entry>],
+        remarks: &mut RemarksBetween<'_>,
     ) -> Self {
         let mut transcript = Self::whole(highlighter, view);
         for entry in entries {
+            remarks.before(entry, &mut transcript.cells);
             transcript.show_entry(entry);
         }
+        remarks.rest(&mut transcript.cells);
         transcript
     }
 

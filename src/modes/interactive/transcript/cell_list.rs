@@ -165,6 +165,14 @@ impl CellList {
         &self.remarks
     }
 
+    /// The same of all cells, whether they are in memory or not.
+    pub(super) fn all_remarks(&self) -> Remarks {
+        let mut remarks = self.remarks.clone();
+        let kept = self.slots.iter().skip(self.first_kept.max(1));
+        remarks.copy(kept.map(|slot| (slot.message, &slot.cell)));
+        remarks
+    }
+
     /// Draws all cells in every layout.
     pub(super) fn keep_all(&mut self) {
         self.keeps_all = true;

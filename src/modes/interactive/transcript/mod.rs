@@ -37,10 +37,10 @@ use cells::{HeaderCell, ToolCell};
 
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use places::{MovedRows, Places};
-pub(super) use remarks::EntryPlace;
+pub(super) use remarks::{EntryPlace, Remarks, RemarksBetween};
 pub(super) use render::{RenderCx, ViewSettings};
 pub(super) use scrolling::{
-    RowPlace, continue_after, draw_earlier, keep_places, keep_since, open_part, release,
+    RowPlace, continue_after, draw_earlier, keep_places, keep_since, open_part, open_whole, release,
 };
 
 /// The conversation of a session, ready to be shown.

@@ -40,6 +40,12 @@ impl EntryPlace {
         }
     }
 
+    /// The place of the next cell, which follows this many prompts and answers.
+    fn of_cell(self, n_messages: usize) -> Self {
+        let n_messages = isize::try_from(n_messages).unwrap_or(isize::MAX);
+        if self.n_messages == n_messages { self } else { Self { n_messages, n_others: 0 } }
+    }
+
     /// The same place, counted from the messages after `first`.
     #[must_use]
     pub(in super::super) fn since(self, first: Self) -> Self {
@@ -48,8 +54,8 @@ impl EntryPlace {
 }
 
 /// Remarks in the order in which they were made.
-#[derive(Debug, Default)]
-pub(super) struct Remarks {
+#[derive(Debug, Clone, Default)]
+pub(in super::super) struct Remarks {
     kept: VecDeque<(EntryPlace, NoticeCell)>,
     n_bytes: usize,
     n_dropped: usize,
@@ -63,12 +69,22 @@ impl Remarks {
     pub(super) fn take<'a>(&mut self, cells: impl Iterator<Item = (usize, &'a mut Cell)>) {
         let mut place = EntryPlace::default();
         for (n_messages, cell) in cells {
-            let n_messages = isize::try_from(n_messages).unwrap_or(isize::MAX);
-            if place.n_messages != n_messages {
-                place = EntryPlace { n_messages, n_others: 0 };
-            }
+            place = place.of_cell(n_messages);
             match std::mem::replace(cell, Cell::Released) {
                 Cell::Notice(notice) if !notice.is_of_entry => self.keep(place, notice),
+                Cell::Bash(_) | Cell::Summary(_) | Cell::Custom(_) => place.n_others += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Copies the remarks of cells that stay in memory, which follow those of [`Self::take`].
+    pub(super) fn copy<'a>(&mut self, cells: impl Iterator<Item = (usize, &'a Cell)>) {
+        let mut place = EntryPlace::default();
+        for (n_messages, cell) in cells {
+            place = place.of_cell(n_messages);
+            match cell {
+                Cell::Notice(notice) if !notice.is_of_entry => self.keep(place, notice.clone()),
                 Cell::Bash(_) | Cell::Summary(_) | Cell::Custom(_) => place.n_others += 1,
                 _ => {}
             }
@@ -88,14 +104,14 @@ impl Remarks {
     }
 
     /// Where remarks are that contain `query`, regardless of case.
-    pub(super) fn containing(&self, query: &str) -> Vec<EntryPlace> {
+    pub(in super::super) fn containing(&self, query: &str) -> Vec<EntryPlace> {
         let query = query.to_lowercase();
         let contains = |notice: &NoticeCell| notice.text.to_lowercase().contains(&query);
         self.kept.iter().filter(|(_, notice)| contains(notice)).map(|(place, _)| *place).collect()
     }
 
     /// The remarks from `start` on, to be shown between entries that begin there.
-    pub(super) fn from(&self, start: EntryPlace) -> RemarksBetween<'_> {
+    pub(in super::super) fn from(&self, start: EntryPlace) -> RemarksBetween<'_> {
         let next = self.kept.partition_point(|(place, _)| *place < start);
         RemarksBetween { remarks: self, next, at: start }
     }
@@ -108,7 +124,7 @@ fn n_bytes(notice: &NoticeCell) -> usize {
 }
 
 /// Goes through entries and adds the remarks between them.
-pub(super) struct RemarksBetween<'a> {
+pub(in super::super) struct RemarksBetween<'a> {
     remarks: &'a Remarks,
     /// The next one to show.
     next: usize,
@@ -131,6 +147,14 @@ impl RemarksBetween<'_> {
             self.next += 1;
         }
         self.at = next;
+    }
+
+    /// Called after the last entry of the session.
+    pub(super) fn rest(&mut self, cells: &mut CellList) {
+        for (_, notice) in self.remarks.kept.iter().skip(self.next) {
+            cells.push(notice.clone());
+        }
+        self.next = self.remarks.kept.len();
     }
 }
 

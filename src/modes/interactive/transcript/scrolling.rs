@@ -11,7 +11,7 @@ use super::Places;
 use super::Transcript;
 use super::apply::show_between;
 use super::cells::UserCell;
-use super::remarks::EntryPlace;
+use super::remarks::{EntryPlace, Remarks, RemarksBetween};
 use super::render::RenderCx;
 
 /// The place of a row: its cell, and where it is there.
@@ -81,6 +81,11 @@ impl Transcript {
     /// from [`Self::first_entry`].
     pub(in super::super) fn released_remarks(&self, query: &str) -> Vec<EntryPlace> {
         self.cells.remarks().containing(query)
+    }
+
+    /// All notices, with their places counted from [`Self::first_entry`].
+    pub(in super::super) fn remarks(&self) -> Remarks {
+        self.cells.all_remarks()
     }
 
     /// The number of prompts and answers whose cells can leave memory because they are before row
@@ -166,6 +171,20 @@ pub(in super::super) fn open_part(
     start: EntryPlace,
 ) {
     show_between(transcript, opened, &mut recent.cells.remarks().from(start));
+}
+
+/// Shows entries of a session in `transcript`, with remarks between them, and behind them if they are
+/// the last ones.
+pub(in super::super) fn open_whole(
+    transcript: &mut Transcript,
+    opened: &Opened,
+    remarks: &mut RemarksBetween<'_>,
+    is_last: bool,
+) {
+    show_between(transcript, opened, remarks);
+    if is_last {
+        remarks.rest(&mut transcript.cells);
+    }
 }
 
 /// The next layout keeps the cells of `places`, whatever was laid out since then.

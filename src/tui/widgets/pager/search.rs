@@ -120,21 +120,56 @@ fn order(candidates: &[usize], at: usize, forward: bool) -> Vec<usize> {
     order
 }
 
-/// Whether the query begins on a row; it may continue on the next one, where words or a long word
-/// were broken.
+/// Between the columns of tables, and left of quotations.
+const BAR: char = '│';
+
+/// Whether the query begins on a row; it may continue on the next ones, where words or a long word
+/// were broken, in the same column of a table.
 fn is_match(text: &dyn PagedText, query: &str, part: usize, row: usize, n_rows: usize) -> bool {
     let lower = |row: usize| text.row(part, row).text().to_lowercase();
     let first = lower(row);
     if first.contains(query) {
         return true;
     }
-    if row + 1 >= n_rows {
-        return false;
+    let n_columns = first.split(BAR).count();
+    // The rows that the query can reach.
+    let mut rows = vec![first];
+    let mut room = query.len();
+    for next in (row + 1)..n_rows {
+        let next = lower(next);
+        if room == 0 || next.split(BAR).count() != n_columns {
+            break;
+        }
+        room = room.saturating_sub(next.trim().len().max(1));
+        rows.push(next);
     }
-    let second = lower(row + 1);
-    let (first, second) = (first.trim(), second.trim());
-    !second.contains(query)
-        && [" ", ""].iter().any(|between| [first, between, second].concat().contains(query))
+    (0..n_columns).any(|column| {
+        let pieces = rows.iter().filter_map(|row| row.split(BAR).nth(column)).map(str::trim);
+        continues(&pieces.collect::<Vec<_>>(), query)
+    })
+}
+
+/// Whether the query begins in the first piece and continues in the others. They were one text, broken
+/// at blanks or within a long word.
+fn continues(pieces: &[&str], query: &str) -> bool {
+    let Some((first, others)) = pieces.split_first().filter(|(first, _)| !first.is_empty()) else {
+        return false;
+    };
+    let begins = |(at, _): (usize, char)| {
+        let Some(mut rest) = query.strip_prefix(&first[at..]) else { return false };
+        for piece in others {
+            rest = rest.strip_prefix(' ').unwrap_or(rest);
+            if piece.starts_with(rest) {
+                return true;
+            }
+            match rest.strip_prefix(piece).filter(|_| !piece.is_empty()) {
+                Some(after) => rest = after,
+                None => return false,
+            }
+        }
+        false
+    };
+    first.char_indices().any(begins)
 }
 
 /// The row with all occurrences of `query`, which is in lower case, in another style.

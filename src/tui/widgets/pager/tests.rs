@@ -178,6 +178,28 @@ fn search_finds_words_and_sentences_that_wrap() {
 }
 
 #[test]
+fn search_finds_phrases_that_wrap_within_a_column_of_a_table_or_a_quotation() {
+    let markdown = "| key | meaning |\n|---|---|\n| alpha beta gamma delta | one two three four five six |\n\n\
+        > a quotation that is longer than a row\n";
+    let search = |query: &str| {
+        let mut stage = Stage::new(MarkdownText::new(markdown, Highlighter::new(), false), 32, 30);
+        let screen = stage.screen();
+        stage.search(query);
+        (stage.pager.current_match().is_some(), screen)
+    };
+    for query in
+        ["beta gamma", "alpha beta gamma delta", "two three four five", "four five six", "longer than a row"]
+    {
+        let (is_found, screen) = search(query);
+        assert!(screen.iter().all(|row| !row.contains(query)), "{query} does not wrap: {screen:#?}");
+        assert!(is_found, "{query}: {screen:#?}");
+    }
+    for query in ["gamma one", "delta four", "six a quotation"] {
+        assert!(!search(query).0, "{query} is in two columns or two paragraphs");
+    }
+}
+
+#[test]
 fn query_is_typed_below_the_text_and_escape_leaves_it() {
     let mut stage = lines(&numbered(50), 40, 12);
     stage.press(KeyCode::Char('/'));

@@ -16,7 +16,7 @@ use crate::tui::theme::Theme;
 use crate::tui::widgets::{DialogCx, Hints, PagedText, Pager, PagerFrame, PagerOutcome, Place, Position};
 
 use super::super::sections::{ReadEffect, Section, SectionCx, SectionList};
-use super::super::transcript::{Anchor, Anchored, RowPlace, ViewSettings};
+use super::super::transcript::{Anchor, Anchored, EntryPlace, Remarks, RowPlace, ViewSettings};
 use super::PagerStart;
 
 /// Sections that may be visible at once, besides long ones; those after them are read too.
@@ -39,6 +39,8 @@ pub(in super::super) struct PagerView {
     sought: Option<Anchor>,
     /// Events that the last section shows once it was read.
     events: Vec<(SessionEvent, Duration)>,
+    /// Notices of the program, and the place from which theirs count.
+    remarks: (Remarks, EntryPlace),
     /// Whether the session was working when the pager was opened.
     is_busy: bool,
 }
@@ -113,10 +115,13 @@ impl PagerView {
         view: &ViewSettings,
         highlighter: Highlighter,
     ) -> Self {
-        let PagerStart { leaf, is_busy, events, place } = start;
+        let PagerStart { leaf, is_busy, events, place, remarks, first_entry } = start;
         // Entries that were added since then come as events too.
         let leaf = leaf.and_then(|id| tree.index_of(&id));
         let path = tree.path(leaf);
+        let is_first = |idx: &usize| first_entry.as_ref() == Some(tree.entry(*idx).id);
+        let n_before = path.iter().position(is_first).unwrap_or(0);
+        let remarks_start = EntryPlace::after(path.iter().take(n_before).map(|idx| tree.entry(*idx).kind));
         let mut list = SectionList::of_path(tree, path);
         if list.sections.is_empty() {
             list.sections.push(Section::empty(list.path.len()));
@@ -131,6 +136,7 @@ impl PagerView {
             highlighter,
             sought: place,
             events,
+            remarks: (remarks, remarks_start),
             is_busy,
         };
         opened.name_keys();
@@ -205,12 +211,14 @@ impl PagerView {
         }
         for (index, entries) in sections {
             let Some(section) = self.text.list.on_read(index) else { continue };
-            let (view, highlighter) = (self.view.clone(), self.highlighter.clone());
+            let shown = (self.view.clone(), self.highlighter.clone());
+            let (remarks, start) = &self.remarks;
+            let mut remarks = remarks.from(section.start.since(*start));
             if !(section.is_live && (self.is_busy || !self.events.is_empty())) {
-                section.show(entries, view, highlighter);
+                section.show(entries, shown, &mut remarks);
                 continue;
             }
-            section.show_live(&entries, view, highlighter);
+            section.show_live(&entries, shown, &mut remarks);
             for (event, at) in std::mem::take(&mut self.events) {
                 section.apply(&event, at);
             }
@@ -218,9 +226,20 @@ impl PagerView {
     }
 
     pub(super) fn on_found(&mut self, tree: &SessionTree, query: &str, positions: &[usize]) {
-        if self.text.list.is_of(tree) {
-            self.pager.on_found(query, self.text.list.sections_of(positions));
+        let list = &self.text.list;
+        if !list.is_of(tree) {
+            return;
         }
+        let (remarks, start) = &self.remarks;
+        let section_of =
+            |place| list.sections.partition_point(|section| section.start.since(*start) <= place);
+        let noticed =
+            remarks.containing(query).into_iter().filter_map(|place| section_of(place).checked_sub(1));
+        let mut found = list.sections_of(positions);
+        found.extend(noticed);
+        found.sort_unstable();
+        found.dedup();
+        self.pager.on_found(query, found);
     }
 
     /// The sections that the last frame missed.

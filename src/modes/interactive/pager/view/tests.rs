@@ -56,7 +56,7 @@ impl Stage {
     /// The pager of an idle session, opened where the main screen shows `place`.
     fn at(tree: SessionTree, place: Option<Anchor>, view: &ViewSettings, size: Size) -> Self {
         let leaf = tree.leaf().map(|idx| tree.entry(idx).id.clone());
-        let start = PagerStart { leaf, is_busy: false, events: Vec::new(), place };
+        let start = PagerStart { leaf, place, ..PagerStart::default() };
         let pager = PagerView::of_session("A session", (tree, start), view, Highlighter::new());
         Self::of(pager, size)
     }
@@ -158,6 +158,34 @@ fn a_search_finds_text_that_is_not_in_memory_and_goes_around() {
     assert!(screen.contains(&"\"not there\" was not found".to_owned()), "{screen:#?}");
 }
 
+/// Notices are in no file: the pager has those of the transcript, between the entries where they came.
+#[test]
+fn notices_are_between_the_entries_of_the_session_and_are_found() {
+    let tree = session(6, 1);
+    let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
+    let mut recent = Transcript::new(Highlighter::new(), view.clone());
+    let path = tree.path(tree.leaf());
+    // The transcript was opened with the last four entries.
+    let entries = tree.read_all(&path[8..]);
+    let first_entry = Some(entries[0].id.clone());
+    recent.open(&Opened { tail: entries[..2].to_vec(), n_earlier: Some(8) }, Path::new("/"));
+    recent.notice(NoticeLevel::Warning, "the disk is nearly full");
+    for entry in &entries[2..] {
+        recent.apply(&SessionEvent::EntryAppended(Arc::clone(entry)), Duration::ZERO);
+    }
+    let leaf = tree.leaf().map(|idx| tree.entry(idx).id.clone());
+    let remarks = recent.remarks();
+    let start = PagerStart { leaf, remarks, first_entry, ..PagerStart::default() };
+    let pager = PagerView::of_session("A session", (tree, start), &view, Highlighter::new());
+    let mut stage = Stage::of(pager, Size::new(60, 40));
+    let screen = stage.screen().join("\n");
+    let place = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
+    assert!(place("answer 0004") < place("the disk is nearly full"), "{screen}");
+    assert_eq!(screen.matches("the disk is nearly full").count(), 1);
+    let found = stage.search("nearly full").join("\n");
+    assert!(found.contains("the disk is nearly full") && !found.contains("was not found"), "{found}");
+}
+
 #[test]
 fn matches_are_visited_in_order_in_both_directions() {
     let mut stage = Stage::new(session(3, 2), Size::new(60, 40));
@@ -250,7 +278,7 @@ fn answer_in_progress_is_shown_and_grows_at_the_end() {
     let mut events = main.in_progress(Duration::ZERO);
     // Before the session was read.
     events.push((delta(" second"), Duration::ZERO));
-    let start = PagerStart { leaf, is_busy: true, events, place: None };
+    let start = PagerStart { leaf, is_busy: true, events, ..PagerStart::default() };
     let pager = PagerView::of_session("A session", (tree, start), &view, Highlighter::new());
     let mut stage = Stage::of(pager, Size::new(60, 12));
     stage.pager.on_session_event(&delta(" third"), Duration::ZERO);
@@ -288,7 +316,7 @@ fn running_call_is_shown_with_its_output_and_ends_in_place() {
     main.apply(&update("compiling"), Duration::ZERO);
     let tree = session(0, 0);
     let events = main.in_progress(Duration::ZERO);
-    let start = PagerStart { leaf: None, is_busy: true, events, place: None };
+    let start = PagerStart { is_busy: true, events, ..PagerStart::default() };
     let pager = PagerView::of_session("A session", (tree, start), &view, Highlighter::new());
     let mut stage = Stage::of(pager, Size::new(60, 12));
     assert!(stage.screen().join("\n").contains("compiling"));
