@@ -351,9 +351,8 @@ impl Interactive {
     fn follow_size(&mut self) {
         self.frames.on_resized();
         self.follow_cell_size();
-        if self.terminal.follow_size(&mut self.app) {
-            self.paint();
-        }
+        self.terminal.follow_size(&mut self.app);
+        self.paint();
     }
 
     /// Makes pictures for cells of another size, after a change of the font.

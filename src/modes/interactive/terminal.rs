@@ -215,15 +215,15 @@ impl Terminal {
         Ok(())
     }
 
-    /// Follows the size, if it changed; then a frame must follow. Returns whether it changed.
-    pub(super) fn follow_size(&mut self, app: &mut App) -> bool {
-        let Some(size) = self.new_size() else { return false };
+    /// Follows changes of the size; a frame must follow. The size may be the painted one again, but the
+    /// terminal has moved or cut rows on the way.
+    pub(super) fn follow_size(&mut self, app: &mut App) {
+        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
         match (&mut self.full, &mut self.over) {
             (Some(full), _) => full.resize(size),
             (None, Some(over)) => over.resize(size),
             (None, None) => self.adopt_size(app, size, None),
         }
-        true
     }
 
     /// Adopts a size of the main screen. `places` are where its rows were, if the transcript was laid
