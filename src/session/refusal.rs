@@ -16,10 +16,10 @@ pub enum Refusal {
     #[error("there is nothing to send")]
     NothingToSend,
     /// The command needs an idle session.
-    #[error("the agent is still working; press Escape to cancel it")]
+    #[error("the agent is still working; interrupt it, or wait until it is done")]
     Working,
     /// One command of the user runs at a time.
-    #[error("a command is still running; press Escape to cancel it")]
+    #[error("a command is still running; cancel it, or wait until it ends")]
     CommandRunning,
     #[error("{n_running} commands are running already; wait until one ends, or cancel them")]
     TooManyCommands { n_running: usize },

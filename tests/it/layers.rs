@@ -135,6 +135,30 @@ fn only_the_terminal_writes_escape_sequences() {
     assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
+/// Users change keys in `keybindings.json`, and every hint takes them from the keymap. The tables have
+/// the defaults, and the report on the terminal is about keys as such.
+#[test]
+fn no_text_names_a_key_that_users_may_have_changed() {
+    const TABLES: &[&str] = &["tui/keymap", "modes/interactive/actions.rs", "modes/interactive/doctor.rs"];
+    let names_key = |code: &str| {
+        let texts = code.split('"').skip(1).step_by(2);
+        texts.into_iter().any(|text| {
+            ["ctrl+", "alt+", "shift+", "Escape", "press Enter"].iter().any(|name| text.contains(name))
+        })
+    };
+    let mut violations = Vec::new();
+    for folder in ["tui", "session", "modes/interactive"] {
+        for_each_line(&src().join(folder), |file, at, code| {
+            let file = file.strip_prefix(src()).unwrap();
+            let is_test = file.components().any(|part| part.as_os_str() == "tests");
+            if !is_test && !TABLES.iter().any(|table| file.starts_with(table)) && names_key(code) {
+                violations.push(at);
+            }
+        });
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
 /// What is there for one operating system only has a counterpart or is not needed on others.
 #[test]
 fn only_the_seam_names_what_one_operating_system_has() {
