@@ -77,6 +77,21 @@ fn quotes_rules_and_html() {
     check("a\n\n<div>\nx\n</div>", 20, "a\n\n<div>\nx\n</div>");
 }
 
+/// A model or a file may nest without end: it costs a row per level at most, and no stack.
+#[test]
+fn blocks_nested_thousands_of_levels_deep_are_shown_in_limited_rows() {
+    for depth in [40, 400, 20_000] {
+        let quote = format!("{} x", ">".repeat(depth));
+        assert!(render_with(&quote, 80, &MarkdownOptions::default()).len() <= 2, "{depth}");
+        let list = format!("{}x", "- ".repeat(depth));
+        assert!(render_with(&list, 80, &MarkdownOptions::default()).len() <= depth + 1, "{depth}");
+    }
+    let levels: String = (1..=200).map(|level| format!("{} x\n\n", ">".repeat(level))).collect();
+    assert!(render_with(&levels, 80, &MarkdownOptions::default()).len() <= 800);
+    let emphasis = format!("{}x{}", "*_".repeat(20_000), "_*".repeat(20_000));
+    assert!(render_with(&emphasis, 80, &MarkdownOptions::default()).len() <= 2_000);
+}
+
 #[test]
 fn links_show_their_address_unless_they_can_be_clicked() {
     check("[pi](https://pi.dev) <https://a.b>", 60, "pi (https://pi.dev) https://a.b");
