@@ -161,18 +161,22 @@ async fn suspending_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
         pty.keys("a question\r");
         pty.wait_text("An answer.");
         pty.wait_idle();
-        pty.keys("draft\x1a");
-        pty.wait("the shell", |rows| rows.iter().any(|row| row.trim_end() == "shell>"));
-        assert_restored(&pty.log());
-        let rows = in_shell(&pty, "stty -a | tr ' ' '\\n' | grep canon", "icanon");
-        assert!(!rows.iter().any(|row| row.contains("-icanon")), "{screen}: {rows:#?}");
-        assert!(!rows.iter().any(|row| row.trim() == "draft"), "{screen}: {rows:#?}");
-        pty.keys("fg\r");
-        pty.wait("the editor", |rows| rows.iter().any(|row| row.trim() == "draft"));
-        let log = pty.text_log();
-        let is_fullscreen = log.rfind("\x1b[?1049h") > log.rfind("\x1b[?1049l");
-        assert_eq!(is_fullscreen, screen == "fullscreen");
-        assert_eq!(log.rfind("\x1b[?1002h") > log.rfind("\x1b[?1002l"), is_fullscreen);
+        for draft in ["draft", "draft again"] {
+            pty.keys(&draft["draft".len() * usize::from(draft != "draft")..]);
+            pty.wait("the draft", |rows| rows.iter().any(|row| row.trim() == draft));
+            pty.keys("\x1a");
+            pty.wait("the shell", |rows| rows.iter().any(|row| row.trim_end() == "shell>"));
+            assert_restored(&pty.log());
+            let rows = in_shell(&pty, "stty -a | tr ' ' '\\n' | grep canon", "icanon");
+            assert!(!rows.iter().any(|row| row.contains("-icanon")), "{screen}: {rows:#?}");
+            assert!(!rows.iter().any(|row| row.trim() == draft), "{screen}: {rows:#?}");
+            pty.keys("fg\r");
+            pty.wait("the editor", |rows| rows.iter().any(|row| row.trim() == draft));
+            let log = pty.text_log();
+            let is_fullscreen = log.rfind("\x1b[?1049h") > log.rfind("\x1b[?1049l");
+            assert_eq!(is_fullscreen, screen == "fullscreen");
+            assert_eq!(log.rfind("\x1b[?1002h") > log.rfind("\x1b[?1002l"), is_fullscreen);
+        }
         pty.keys("\x15/quit\r");
         let rows = pty.wait("the shell", |rows| {
             rows.iter()
