@@ -94,6 +94,27 @@ async fn content_that_shrinks_leaves_blank_rows_unless_the_screen_is_written_aga
     }
 }
 
+/// The variable of the original comes before the setting.
+#[tokio::test(flavor = "multi_thread")]
+async fn environment_decides_whether_content_that_shrinks_is_written_again() {
+    for (variable, clears) in [("1", true), ("0", false)] {
+        let server = SseServer::start([Reply::sse(chat::text(&chat::numbered(0..60)))]).await;
+        let settings = json!({ "terminal": { "clearOnShrink": !clears } });
+        let home = TestHome::with_server(server.url()).settings(&settings);
+        let env = [("PI_CLEAR_ON_SHRINK", variable)];
+        let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &env);
+        pty.wait_idle();
+        pty.keys("go\r");
+        pty.wait_text("line 059");
+        pty.wait_idle();
+        pty.keys("a\nb\nc\nd\ne\nf\ng");
+        pty.wait("a tall editor", |rows| rows.iter().any(|row| row.starts_with('g')));
+        pty.keys("\x03");
+        let rows = pty.wait("an empty editor", |rows| !rows.iter().any(|row| row.starts_with('g')));
+        assert_eq!(rows.last().unwrap().trim().is_empty(), !clears, "{rows:#?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn blocked_images_do_not_leave_the_machine() {
     for blocks in [false, true] {

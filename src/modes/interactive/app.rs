@@ -43,6 +43,7 @@ use super::prompt_history::{self, HistoryEffect};
 use super::sections::Reader;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
+use super::terminal_env::ScreenOverrides;
 use super::transcript::{Transcript, ViewSettings};
 use super::tree;
 
@@ -66,6 +67,8 @@ pub(super) struct App {
     pub(super) keymap: Keymap,
     pub(super) theme: Theme,
     pub(super) home: Option<PathBuf>,
+    /// What the environment says before the settings.
+    pub(super) overrides: ScreenOverrides,
     pub(super) program_status: ProgramStatus,
     /// Whether the terminal's window has the focus, as far as it says so.
     pub(super) is_focused: bool,
@@ -108,6 +111,7 @@ impl App {
             keymap: parts.keymap,
             theme: parts.theme,
             home: parts.home,
+            overrides: ScreenOverrides::default(),
             program_status: ProgramStatus::default(),
             is_focused: true,
             now: Duration::ZERO,

@@ -8,9 +8,9 @@ use crate::tui::text::Row;
 use super::app::App;
 use super::fullscreen::with_style;
 
-/// Whether the settings ask for it.
+/// Whether the settings or the environment ask for it.
 pub(super) fn is_drawn(app: &App) -> bool {
-    !app.session.settings.values.layout.hardware_cursor
+    !app.overrides.hardware_cursor.unwrap_or(app.session.settings.values.layout.hardware_cursor)
 }
 
 /// Draws the cursor in a row.

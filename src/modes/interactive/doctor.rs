@@ -42,6 +42,8 @@ const VARIABLES: &[&str] = &[
     "PI_TRUE_COLOR",
     "PI_IMAGE_PROTOCOL",
     "PI_CLIPBOARD_OSC52",
+    "PI_CLEAR_ON_SHRINK",
+    "PI_HARDWARE_CURSOR",
     "PI_PROGRAM_STATUS",
     "NO_COLOR",
     "HTTPS_PROXY",

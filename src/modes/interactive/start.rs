@@ -35,7 +35,7 @@ use super::prompt_history::HistoryWriter;
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFolders};
 use super::terminal::{Drawing, Terminal};
-use super::terminal_env;
+use super::terminal_env::{self, ScreenOverrides};
 use super::theme_files::{ThemePlaces, trusted_project};
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
@@ -216,6 +216,7 @@ fn app(
     let theme = shown.theme;
     let mut app =
         App::new(AppParts { session: Arc::clone(&session), transcript, keymap, theme, models, home });
+    app.overrides = ScreenOverrides::of(&start.env);
     fullscreen::set(&mut app, settings.tui_mode == TuiMode::Fullscreen);
     if !settings.quiet_startup {
         let hints = welcome::hints(&app.keymap, &app.session);

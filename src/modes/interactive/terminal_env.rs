@@ -56,6 +56,22 @@ pub(super) fn picture_protocol(env: &Env, settings: &Settings) -> PictureProtoco
     }
 }
 
+/// What the environment says of settings that are read with every frame; `None` leaves them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct ScreenOverrides {
+    /// Whether the transcript is written again when it needs fewer rows.
+    pub(super) clear_on_shrink: Option<bool>,
+    /// Whether the terminal shows its cursor.
+    pub(super) hardware_cursor: Option<bool>,
+}
+
+impl ScreenOverrides {
+    pub(super) fn of(env: &Env) -> Self {
+        let is_on = |name| switch(env, name).map(|value| value == Capability::On);
+        Self { clear_on_shrink: is_on("PI_CLEAR_ON_SHRINK"), hardware_cursor: is_on("PI_HARDWARE_CURSOR") }
+    }
+}
+
 /// Whether copied text always goes to the terminal's clipboard too.
 pub(super) fn copies_to_terminal(env: &Env) -> bool {
     switch(env, "PI_CLIPBOARD_OSC52") == Some(Capability::On)
@@ -91,6 +107,18 @@ mod tests {
         for value in ["5001", "-1", "soon", "99999999999999999999"] {
             check(&[(ESCAPE_TIMEOUT, value)], 10, Some(&wrong(value)));
         }
+    }
+
+    #[test]
+    fn shrinking_and_cursor_follow_the_environment_if_it_names_them() {
+        let check = |env: &[(&str, &str)], clear_on_shrink, hardware_cursor| {
+            let expected = ScreenOverrides { clear_on_shrink, hardware_cursor };
+            assert_eq!(ScreenOverrides::of(&Env::of(env)), expected, "{env:?}");
+        };
+        check(&[], None, None);
+        check(&[("PI_CLEAR_ON_SHRINK", "1")], Some(true), None);
+        check(&[("PI_CLEAR_ON_SHRINK", "0"), ("PI_HARDWARE_CURSOR", "off")], Some(false), Some(false));
+        check(&[("PI_CLEAR_ON_SHRINK", "maybe"), ("PI_HARDWARE_CURSOR", "1")], None, Some(true));
     }
 
     #[test]

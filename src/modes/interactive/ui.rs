@@ -67,8 +67,12 @@ impl<W: Write> Ui<W> {
         app.transcript.on_pushed(self.screen.pushed());
         self.lay_out(app, size.width);
         let dock = compose_dock(app, size.width, size.height);
-        let clears = app.session.settings.values.layout.clear_on_shrink && !app.dialogs.is_open();
-        if clears && self.screen.leaves_blank(app.transcript.len() + dock.rows.len()) {
+        let layout = &app.session.settings.values.layout;
+        let clears = app.overrides.clear_on_shrink.unwrap_or(layout.clear_on_shrink);
+        if clears
+            && !app.dialogs.is_open()
+            && self.screen.leaves_blank(app.transcript.len() + dock.rows.len())
+        {
             self.replay(app, size);
             // Nothing has left the screen now, so that this happens once.
             return self.draw(app);
