@@ -578,6 +578,31 @@ async fn reports_and_lists_leave_the_main_screen_as_it_was_after_changes_of_the_
     assert_eq!(pty.everything().len(), before.len());
 }
 
+/// tmux hides keys unless it is told not to: pi says so if tmux answers.
+#[test]
+fn tmux_that_hides_keys_is_mentioned_and_one_that_passes_them_is_not() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    for (answer, is_told) in [("echo off", true), ("echo on", false), ("exit 1", false)] {
+        let home = TestHome::new();
+        let tmux = home.project().join("tmux");
+        fs::write(&tmux, format!("#!/bin/sh\ntouch asked\n{answer}\n")).unwrap();
+        fs::set_permissions(&tmux, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:/usr/bin:/bin", home.project().display());
+        let env = [("TMUX", "/tmp/none,1,0"), ("PATH", path.as_str())];
+        let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &env);
+        if is_told {
+            pty.wait_text("tmux hides shift+enter");
+        }
+        wait_for_files(&home.project(), "the question", || home.project().join("asked").exists());
+        pty.keys("hello\r");
+        let rows = pty.wait_text("offline demo model");
+        assert_eq!(rows.iter().any(|row| row.contains("tmux hides")), is_told, "{rows:#?}");
+        pty.keys("\x03\x03");
+        pty.end();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_of_model_and_user_die_with_a_killed_program() {
     let server =

@@ -127,6 +127,22 @@ fn shell_advice(is_chosen: bool, shell: Option<&Path>) -> Option<String> {
     }
 }
 
+impl Effects {
+    /// Says that tmux hides keys, if it answers and does. Answers with [`EffectDone::Told`].
+    pub(super) fn check_tmux(&self) {
+        if !in_tmux(&self.env) {
+            return;
+        }
+        let (env, done) = (self.env.clone(), self.done.clone());
+        tokio::task::spawn_blocking(move || {
+            if tmux_extended_keys(&env).as_deref() == Some("off") {
+                let text = "tmux hides shift+enter and ctrl+enter; /doctor shows how to change that";
+                drop(done.send(EffectDone::Told(text.to_owned())));
+            }
+        });
+    }
+}
+
 /// tmux's option, which decides whether it passes shift+enter on.
 fn tmux_extended_keys(env: &Env) -> Option<String> {
     if !in_tmux(env) {

@@ -95,6 +95,7 @@ impl Effects {
         let (provider, warmed) = (Arc::clone(&self.services.provider), Arc::clone(&model));
         tokio::task::spawn_blocking(move || provider.warm_up(&warmed));
         self.start_history(HistoryEffect::Recall);
+        self.check_tmux();
         // Only without a remote model, because not every user wants local ports to be
         // queried. The response also contains the context window of a local model.
         if self.services.is_local_or_demo(&model) {
