@@ -85,7 +85,7 @@ fn describe(report: &ContextReport, home: Option<&Path>) -> String {
     }
     let window = tokens_short(report.window);
     format!(
-        "| Part of the next request | Tokens | Share of {window} |\n|---|--:|--:|\n{}\n\n{}",
+        "| Part | Tokens | Share of {window} |\n|---|--:|--:|\n{}\n\n{}",
         rows.join("\n"),
         notes.join(" ")
     )
@@ -138,7 +138,7 @@ mod tests {
             n_pinned: 0,
         };
         insta::assert_snapshot!(describe(&report, Some(Path::new("/h"))), @"
-        | Part of the next request | Tokens | Share of 20k |
+        | Part | Tokens | Share of 20k |
         |---|--:|--:|
         | **System prompt** | 300 | 1.5 % |
         | · preamble | 200 | 1.0 % |
