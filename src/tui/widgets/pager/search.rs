@@ -132,37 +132,30 @@ fn is_match(text: &dyn PagedText, query: &str, part: usize, row: usize, n_rows: 
         return true;
     }
     let n_columns = first.split(BAR).count();
-    // The rows that the query can reach.
-    let mut rows = vec![first];
-    let mut room = query.len();
-    for next in (row + 1)..n_rows {
-        let next = lower(next);
-        if room == 0 || next.split(BAR).count() != n_columns {
-            break;
-        }
-        room = room.saturating_sub(next.trim().len().max(1));
-        rows.push(next);
-    }
-    (0..n_columns).any(|column| {
-        let pieces = rows.iter().filter_map(|row| row.split(BAR).nth(column)).map(str::trim);
-        continues(&pieces.collect::<Vec<_>>(), query)
-    })
+    // The text of a column in a later row of the same table or paragraph.
+    let piece = |row: usize, column: usize| {
+        let row = (row < n_rows).then(|| lower(row))?;
+        let piece = row.split(BAR).nth(column).filter(|_| row.split(BAR).count() == n_columns)?;
+        Some(piece.trim().to_owned()).filter(|piece| !piece.is_empty())
+    };
+    first
+        .split(BAR)
+        .enumerate()
+        .any(|(column, text)| continues(text.trim(), query, |nth| piece(row + 1 + nth, column)))
 }
 
-/// Whether the query begins in the first piece and continues in the others. They were one text, broken
+/// Whether the query begins in a text and continues in the pieces after it. They were one text, broken
 /// at blanks or within a long word.
-fn continues(pieces: &[&str], query: &str) -> bool {
-    let Some((first, others)) = pieces.split_first().filter(|(first, _)| !first.is_empty()) else {
-        return false;
-    };
+fn continues(first: &str, query: &str, piece: impl Fn(usize) -> Option<String>) -> bool {
     let begins = |(at, _): (usize, char)| {
         let Some(mut rest) = query.strip_prefix(&first[at..]) else { return false };
-        for piece in others {
+        for nth in 0.. {
             rest = rest.strip_prefix(' ').unwrap_or(rest);
+            let Some(piece) = piece(nth) else { return false };
             if piece.starts_with(rest) {
                 return true;
             }
-            match rest.strip_prefix(piece).filter(|_| !piece.is_empty()) {
+            match rest.strip_prefix(piece.as_str()) {
                 Some(after) => rest = after,
                 None => return false,
             }
