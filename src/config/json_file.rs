@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path) -> Result<Map<String, Value>, String> {
 /// # Errors
 /// As for [`read`].
 pub(super) fn read_with_text(path: &Path) -> Result<(Map<String, Value>, String), String> {
-    let mut text = match fs::read_to_string(path) {
+    let mut text = match os::open_regular(path).and_then(io::read_to_string) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Map::new(), String::new())),
         Err(error) => return Err(format!("{}: {error}", path.display())),

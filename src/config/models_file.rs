@@ -1,13 +1,13 @@
 //! Loads the catalogue: the user's `models.json`, the models the original has
 //! stored, and environment variables.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::ai::{Catalog, LocalAddresses};
+use crate::util::os;
 
 use super::dirs::Dirs;
 use super::env::Env;
@@ -40,7 +40,7 @@ pub fn load_catalog(dirs: &Dirs, env: &Env) -> (Catalog, Vec<String>) {
 
 /// The text of a file, `None` if there is none.
 fn read(path: &Path) -> io::Result<Option<String>> {
-    let file = match File::open(path) {
+    let file = match os::open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -119,7 +119,7 @@ mod tests {
         assert!(problems[0].contains("models-store.json: EOF") && problems.len() == 1, "{problems:?}");
         assert_eq!(catalog.models().count(), Catalog::builtin().models().count());
 
-        File::create(dirs.models_store_file()).unwrap().set_len(FILE_LIMIT_BYTES + 1).unwrap();
+        std::fs::File::create(dirs.models_store_file()).unwrap().set_len(FILE_LIMIT_BYTES + 1).unwrap();
         let (_, problems) = load_catalog(&dirs, &env);
         assert!(problems[0].ends_with("the file is larger than 32 MiB"), "{problems:?}");
     }

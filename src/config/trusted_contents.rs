@@ -4,7 +4,7 @@
 //! record, such as one of the original, is bound to the contents that are seen first.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -87,7 +87,8 @@ fn digest_of(path: &Path, metadata: &fs::Metadata) -> String {
         return by_time();
     }
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_HASHED_BYTES + 1).read_to_end(&mut bytes));
+    let read =
+        os::open_regular(path).and_then(|file| file.take(MAX_HASHED_BYTES + 1).read_to_end(&mut bytes));
     match read {
         Ok(_) => digest(&SHA256, &bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect(),
         Err(_) => by_time(),

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::paths;
+use super::{os, paths};
 
 /// A working tree and its git directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Repository {
 /// Reads HEAD or a `gitdir:` file. They are a line long; a longer file is not git's.
 fn read_start(path: &Path) -> Option<String> {
     let mut text = String::new();
-    fs::File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    os::open_regular(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

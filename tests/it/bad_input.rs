@@ -13,6 +13,7 @@ use pi::session::{Disk, OpenSession, SessionCommand, SessionEvent, WhenBusy};
 use pi::util::clock::Clock;
 
 use crate::support::faults::disk::TrialDisk;
+use crate::support::files::make_fifo;
 use crate::support::program;
 use crate::support::pty::TestHome;
 use crate::support::session_bench::{START_MS, Session, SessionBench, prompt};
@@ -349,4 +350,29 @@ fn doctor_names_every_skill_and_template_that_cannot_be_loaded() {
     let hint = "prompts/t.md is not loaded: argument-hint is neither text nor a list of texts";
     assert!(text.contains(hint), "{text}");
     assert!(output.status.success());
+}
+
+/// Opening a pipe waits for its other end, which nobody opens here.
+#[test]
+fn a_pipe_in_place_of_a_file_holds_up_no_start() {
+    let user = ["settings.json", "models.json", "auth.json", "trust.json", "SYSTEM.md", "APPEND_SYSTEM.md"];
+    let user = user.map(|name| format!("home/.pi/agent/{name}"));
+    let project = [".git", ".pi/settings.json", ".pi/SYSTEM.md", ".pi/skills/a/SKILL.md", ".pi/prompts/a.md"];
+    let project = project.map(|name| format!("project/{name}"));
+    for pipe in user.iter().chain(&project) {
+        let home = TestHome::new();
+        let path = match pipe.strip_prefix("home/") {
+            Some(name) => home.home().join(name),
+            None => home.project().join(pipe.trim_start_matches("project/")),
+        };
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        make_fifo(&path);
+        let args = ["20", env!("CARGO_BIN_EXE_pi"), "--approve", "--model", "demo/pi", "-p", "hello"];
+        let mut command = Command::new("timeout");
+        command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin");
+        command.env("PI_LOCAL_SERVERS", "none").current_dir(home.project()).stdin(Stdio::null());
+        let output = command.args(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{pipe}: {:?}, {said}", output.status);
+    }
 }

@@ -1,11 +1,12 @@
 //! Reads the user's `keybindings.json`, which overrides the keys of the tables.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde_json::Value;
 
 use crate::config::Dirs;
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
+use crate::util::os;
 
 use super::actions;
 
@@ -18,7 +19,11 @@ pub(super) fn load(dirs: &Dirs) -> Result<(Keymap, Vec<String>), String> {
     let path = dirs.keybindings_file();
     let named = |problem: &dyn fmt::Display| format!("{}: {problem}", dirs.display(&path));
     let mut keymap = default_keymap();
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok((keymap, Vec::new())) };
+    let text = match os::open_regular(&path).and_then(io::read_to_string) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((keymap, Vec::new())),
+        Err(error) => return Err(named(&error)),
+    };
     match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(overrides)) => {
             let mut problems: Vec<String> =

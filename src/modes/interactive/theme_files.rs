@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::config::{EffectiveSettings, Settings};
 use crate::session::{ResourceFilter, ResourceOptions, SessionState};
 use crate::tui::theme::{Appearance, BUILTIN_NAMES, TerminalColors, Theme};
+use crate::util::os;
 
 use super::appearance::{Looks, background};
 
@@ -64,7 +65,8 @@ impl ThemePlaces<'_> {
             problems.push(format!("theme \"{name}\": there is no {shown}; using the system theme"));
             return system();
         };
-        let loaded = std::fs::read_to_string(&path)
+        let loaded = os::open_regular(&path)
+            .and_then(std::io::read_to_string)
             .map_err(|error| error.to_string())
             .and_then(|json| Theme::parse(&json, depth).map_err(|error| error.to_string()));
         loaded.unwrap_or_else(|error| {

@@ -2,9 +2,10 @@
 //!
 //! Splits the two parts; callers interpret the YAML. Works for any text.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+
+use crate::util::os;
 
 /// Files whose heads are worth a thread of their own.
 pub(super) const FILES_PER_THREAD: usize = 25;
@@ -50,7 +51,7 @@ pub(super) fn split(text: &str) -> Frontmatter<'_> {
 pub(super) fn read_head(path: &Path) -> io::Result<String> {
     // Most files are shorter, and are read at once.
     let mut bytes = Vec::with_capacity(4 << 10);
-    File::open(path)?.take(MAX_HEAD_BYTES).read_to_end(&mut bytes)?;
+    os::open_regular(path)?.take(MAX_HEAD_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -3,9 +3,10 @@
 //!
 //! The file of a trusted project replaces the user's; they are never combined.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+
+use crate::util::os;
 
 /// Maximum size of a file, in bytes; it is part of every request.
 const MAX_BYTES: u64 = 256 << 10;
@@ -42,8 +43,7 @@ pub(crate) fn prompt_files(agent: &Path, cwd: &Path, is_trusted: bool) -> (Promp
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
-    // Opening a pipe could wait forever, and reading a device never end.
+    let file = os::open_regular(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }

@@ -62,6 +62,22 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
+/// Opens a regular file, through links, for reading. Does not wait for the other end of a pipe.
+/// [`NULL_DEVICE`] counts as an empty file; reading from a folder fails.
+///
+/// # Errors
+/// As [`File::open`], and for pipes, sockets and other devices.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    let is_null = || fs::metadata(NULL_DEVICE).is_ok_and(|null| null.rdev() == metadata.rdev());
+    match metadata.is_file() || metadata.is_dir() || is_null() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
 /// Reads some bytes at `offset`.
 ///
 /// # Errors

@@ -53,6 +53,14 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Opens a regular file, through links, for reading.
+///
+/// # Errors
+/// As [`File::open`].
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 /// Reads some bytes at `offset`.
 ///
 /// # Errors

@@ -138,7 +138,7 @@ fn keep_newest(prompts: &mut Vec<PastPrompt>, limit: usize) {
 /// The prompts of the file, oldest first. Lines that cannot be read are left out: what they
 /// held cannot be known.
 fn lines(path: &Path) -> io::Result<impl Iterator<Item = PastPrompt>> {
-    let lines = BufReader::new(File::open(path)?).split(b'\n').map_while(Result::ok);
+    let lines = BufReader::new(os::open_regular(path)?).split(b'\n').map_while(Result::ok);
     Ok(lines.filter_map(|line| serde_json::from_slice(&line).ok()))
 }
 

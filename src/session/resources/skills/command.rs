@@ -3,9 +3,10 @@
 //! The format is the original's; both programs recognise it when they show a
 //! session.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+use crate::util::os;
 
 use super::super::frontmatter::{self, Frontmatter};
 use super::Skill;
@@ -64,7 +65,7 @@ pub(crate) fn expand(name: &str, args: &str, skills: &[Skill]) -> Result<String,
 fn read(skill: &Skill) -> Result<String, SkillError> {
     let unreadable =
         |source| SkillError::Unreadable { name: skill.name.clone(), path: skill.path.clone(), source };
-    let file = File::open(&skill.path).map_err(unreadable)?;
+    let file = os::open_regular(&skill.path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     let n_bytes = file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if n_bytes as u64 > MAX_BYTES {

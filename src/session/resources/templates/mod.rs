@@ -8,7 +8,7 @@
 mod arguments;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -330,7 +330,7 @@ pub(crate) fn expand(template: &PromptTemplate, args: &str) -> Result<String, Te
 fn read(template: &PromptTemplate) -> Result<String, TemplateError> {
     let (name, path) = (template.name.clone(), template.path.clone());
     let mut bytes = Vec::new();
-    let read = File::open(&path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    let read = os::open_regular(&path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     match read {
         Err(source) => Err(TemplateError::Unreadable { name, path, source }),
         Ok(n_bytes) if n_bytes as u64 > MAX_BYTES => Err(TemplateError::TooLong { name, path }),
