@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::patterns::{PER_DAY, PER_MINUTE, contains};
-use super::{Failure, FailureClass, RequestError, RequestPath, classify, codes, parse_duration, rejection};
+use super::{
+    Failure, FailureClass, RequestError, RequestPath, classify, codes, parse_duration, rejection_in,
+};
 use super::{retry_delay, with_verdict};
 
 /// The contents of an error response, extracted from the shapes servers use.
@@ -144,12 +146,13 @@ impl ErrorBody {
             Some(status) => self.with_status(status),
             None => self.in_stream(),
         };
-        let mut rejection = rejection(&text);
+        let class = class.unwrap_or_else(|| classify(&text, status));
+        let mut rejection = rejection_in(&text, class);
         if let (Some(rejection), Some(place)) = (&mut rejection, place) {
             rejection.place = Some(place);
         }
         let failure = Failure {
-            class: class.unwrap_or_else(|| classify(&text, status)),
+            class,
             status: status.or_else(|| super::leading_status(&text)),
             retry_after: retry_after.or_else(|| retry_delay(&text)),
             rejection,
@@ -351,6 +354,19 @@ mod tests {
         };
         check(quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), Quota);
         check(quota("GenerateContentInputTokensPerModelPerMinute-FreeTier"), RateLimit);
+    }
+
+    #[test]
+    fn nothing_of_a_conversation_is_rejected_by_an_error_whose_code_names_another_cause() {
+        let rejection = |code: &str| {
+            let error = json!({"code": code, "message": "too many images"});
+            let body = ErrorBody::from_json(&json!({ "error": error })).unwrap();
+            body.into_error(Some(400)).failure.rejection
+        };
+        assert!(rejection("invalid_value").is_some());
+        for code in ["1308", "servicequotaexceededexception", "engine_overloaded_error"] {
+            assert_eq!(rejection(code), None, "{code}");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ use patterns::{
 };
 
 pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
+use rejection::rejection_in;
 pub use rejection::{Refused, Rejection, RequestPath, rejection};
 
 /// The class of a failure; there is one for each way callers react.
@@ -93,11 +94,12 @@ impl Failure {
 
     /// Classifies an error text. Without a `status`, a status at the start of the text counts.
     pub fn read(text: &str, status: Option<u16>) -> Self {
+        let class = classify(text, status);
         Self {
-            class: classify(text, status),
+            class,
             status: status.or_else(|| leading_status(text)),
             retry_after: retry_delay(text),
-            rejection: rejection(text),
+            rejection: rejection_in(text, class),
         }
     }
 }
@@ -143,13 +145,12 @@ impl From<String> for RequestError {
     }
 }
 
-/// Whether `text`, the error of a failed request, rejects the enforcement of schemas.
-pub(super) fn refuses_strict_schemas(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    matches!(
-        classify(text, None),
-        FailureClass::InvalidRequest | FailureClass::Config | FailureClass::Unknown
-    ) && (STRICT_SCHEMAS.iter().any(|pattern| contains(&lower, pattern)) || refuses_a_schema(&lower))
+/// Whether a failed request was rejected because it enforces schemas. No code names that, so
+/// the text does, within the class of the failure.
+pub(super) fn refuses_strict_schemas(error: &RequestError) -> bool {
+    let lower = error.text.to_lowercase();
+    matches!(error.failure.class, FailureClass::InvalidRequest | FailureClass::Config | FailureClass::Unknown)
+        && (STRICT_SCHEMAS.iter().any(|pattern| contains(&lower, pattern)) || refuses_a_schema(&lower))
 }
 
 /// Whether a text in lower case rejects the schema of a tool, in any wording.
@@ -158,11 +159,11 @@ fn refuses_a_schema(lower: &str) -> bool {
         && ["tool", "function", "parameters"].iter().any(|word| lower.contains(word))
 }
 
-/// Whether `text`, the error of a failed request, rejects system messages between
-/// the turns, or fallback models.
-pub(super) fn refuses_updates(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    classify(text, None) == FailureClass::InvalidRequest
+/// Whether a failed request was rejected because of system messages between the turns, or
+/// fallback models.
+pub(super) fn refuses_updates(error: &RequestError) -> bool {
+    let lower = error.text.to_lowercase();
+    error.failure.class == FailureClass::InvalidRequest
         && UPDATES.iter().any(|pattern| contains(&lower, pattern))
 }
 

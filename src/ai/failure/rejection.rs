@@ -81,7 +81,12 @@ impl RequestPath {
 
 /// Whether `text`, the error of a failed request, rejects part of the conversation.
 pub fn rejection(text: &str) -> Option<Rejection> {
-    let class = classify(text, None);
+    rejection_in(text, classify(text, None))
+}
+
+/// As [`rejection`], for a failure of a known class: a passing failure rejects nothing,
+/// whatever its text quotes.
+pub(super) fn rejection_in(text: &str, class: FailureClass) -> Option<Rejection> {
     let lower = text.to_lowercase();
     let refused = TABLE
         .iter()

@@ -265,7 +265,10 @@ fn every_known_wording_is_classified() {
 
 #[test]
 fn refusals_of_strict_schemas_are_recognised() {
-    let check = |text: &str, expected: bool| assert_eq!(refuses_strict_schemas(text), expected, "{text}");
+    let check = |text: &str, expected: bool| {
+        let error = RequestError::from(text.to_owned());
+        assert_eq!(refuses_strict_schemas(&error), expected, "{text}");
+    };
     for text in [
         "400: Too many strict tools (21). The maximum number of strict tools supported is 20.",
         "400: Schemas contains too many parameters with union types (17 parameters with type arrays or anyOf).",
@@ -288,4 +291,8 @@ fn refusals_of_strict_schemas_are_recognised() {
     ] {
         check(text, false);
     }
+    // The code says that credit is used up, so the same request without schemas fails too.
+    let text = "400: strict mode is not supported by this model".to_owned();
+    let failure = Failure::of_class(FailureClass::Quota);
+    assert!(!refuses_strict_schemas(&RequestError { text, failure }));
 }

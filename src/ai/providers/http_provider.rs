@@ -332,8 +332,7 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
         Ok(opened) => return Ok(opened),
         Err(error) => error,
     };
-    let Some(repeat) = Refusals::repeat(&request, &error.text, |request| whole_body(codec, request).ok())
-    else {
+    let Some(repeat) = Refusals::repeat(&request, &error, |request| whole_body(codec, request).ok()) else {
         return Err(error);
     };
     let opened = open_with(codec, provider, &repeat.request).await?;

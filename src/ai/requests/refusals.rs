@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::request::Request;
-use crate::ai::failure::{refuses_strict_schemas, refuses_updates};
+use crate::ai::failure::{RequestError, refuses_strict_schemas, refuses_updates};
 
 /// The rejected features. Clones share the memory.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ impl Refusals {
     /// differs without the feature.
     pub(in crate::ai) fn repeat<E: PartialEq>(
         request: &Request,
-        error: &str,
+        error: &RequestError,
         encode: impl Fn(&Request) -> Option<E>,
     ) -> Option<Repeat> {
         let refused = match error {
