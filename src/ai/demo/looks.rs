@@ -65,6 +65,10 @@ pub(super) fn read(case: &Case<'_>) -> Option<Answer> {
         "what is",
         "what does",
         "what do you think of",
+        "how many lines",
+        "how long is",
+        "count the lines",
+        "count lines",
     ];
     case.after(&openings)?;
     let file = path(case.text).or_else(|| quoted(case.text)).map(bare)?;

@@ -53,6 +53,7 @@ const RULES: &[Rule] = &[
     identity,
     looks::read,
     greeting,
+    help,
     about::pi,
     takes_a_model,
 ];
@@ -346,15 +347,27 @@ fn guide(case: &Case<'_>) -> Answer {
     if !case.results.is_empty() {
         return Answer::of_text("That is the result.");
     }
-    Answer::of_text(
-        "I am the offline **demo model**: I follow rules and do not understand this. Try one of:\n\n\
-         - `give me an overview` · `list the files` · `read README.md` · `search for TODO`\n\
+    Answer::of_text(format!(
+        "I am the offline **demo model**: I follow rules and do not understand this. Try one of:\n\n{EXAMPLES}"
+    ))
+}
+
+/// "help": the guide for those who ask for it.
+fn help(case: &Case<'_>) -> Option<Answer> {
+    let questions = ["help", "what can you do", "what can i do", "what can i ask", "what do you understand"];
+    let is_whole = is_end(case.after(&questions)?);
+    is_whole.then(|| {
+        Answer::of_text(format!(
+            "I am the offline **demo model** and follow rules. Try one of:\n\n{EXAMPLES}"
+        ))
+    })
+}
+
+const EXAMPLES: &str = "- `give me an overview` · `list the files` · `read README.md` · `search for TODO`\n\
          - `create hello.txt with hello world` · `replace hello with goodbye in hello.txt`\n\
          - `run git status` · `run something slow` · `count slowly`, to practise steering and interrupting\n\
          - `a long answer` · `who are you?` · `how do I change the theme?`, or another question about pi\n\n\
-         `/login` connects a real model.",
-    )
-}
+         `/login` connects a real model.";
 
 pub(super) fn one_call(thinking: &str, text: &str, call: Call) -> Answer {
     Answer { thinking: Some(thinking.to_owned()), calls: vec![call], ..Answer::of_text(text) }
@@ -430,6 +443,19 @@ mod tests {
         );
         check("read README.md", &["read README.md"]);
         check("what is in docs/cli.md?", &["read docs/cli.md"]);
+        check("how many lines does calc.py have?", &["read calc.py"]);
+    }
+
+    #[test]
+    fn help_gets_the_guide_and_not_an_apology() {
+        for text in ["help", "what can you do?", "Please help!"] {
+            let case = case(text);
+            let answer = RULES.iter().find_map(|rule| rule(&case)).unwrap_or_else(|| guide(&case)).text;
+            assert!(
+                answer.contains("Try one of") && !answer.contains("do not understand"),
+                "{text}: {answer}"
+            );
+        }
     }
 
     #[test]
