@@ -6,6 +6,13 @@ use similar::{DiffOp, TextDiff};
 
 use super::EditPreview;
 
+/// Most bytes of the lines of a description, which is stored with the result. A change of a
+/// file with one line of many megabytes would otherwise store that line four times.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Bytes kept of each line in a longer description.
+const MAX_LINE_BYTES: usize = 4 << 10;
+
 /// Unchanged lines shown on each side of a change.
 const CONTEXT_LINES: usize = 4;
 
@@ -29,17 +36,40 @@ pub enum DiffRow {
 /// The difference of two texts with LF line breaks; `name` heads the patch.
 pub(super) fn describe(before: &str, after: &str, name: &str) -> EditPreview {
     let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(before, after);
-    let rows = rows(&diff);
+    let is_long = n_bytes(&diff) > MAX_BYTES;
+    let rows = rows(&diff, is_long);
+    // A patch with truncated lines would be wrong.
+    let patch = match is_long {
+        true => String::new(),
+        false => diff.unified_diff().context_radius(CONTEXT_LINES).header(name, name).to_string(),
+    };
     let n_lines = before.split('\n').count().max(after.split('\n').count());
     EditPreview {
         diff: display(&rows, n_lines.to_string().len()),
-        patch: diff.unified_diff().context_radius(CONTEXT_LINES).header(name, name).to_string(),
+        patch,
         first_changed_line: first_changed_line(diff.ops()),
         rows,
     }
 }
 
-fn rows(diff: &TextDiff<'_, '_, str>) -> Vec<DiffRow> {
+/// The length of the lines that rows and patch would repeat.
+fn n_bytes(diff: &TextDiff<'_, '_, str>) -> usize {
+    let old = |idx: usize| diff.old_slice(idx).map_or(0, str::len);
+    let new = |idx: usize| diff.new_slice(idx).map_or(0, str::len);
+    let ops = diff.grouped_ops(CONTEXT_LINES).into_iter().flatten();
+    ops.map(|op| match op {
+        DiffOp::Equal { .. } => op.old_range().map(old).sum::<usize>(),
+        _ => op.old_range().map(old).sum::<usize>() + op.new_range().map(new).sum::<usize>(),
+    })
+    .sum()
+}
+
+/// If the difference `is_long`, with truncated lines, and without what exceeds the limit.
+fn rows(diff: &TextDiff<'_, '_, str>, is_long: bool) -> Vec<DiffRow> {
+    let text = |line: Option<&str>| match text(line) {
+        line if is_long => clipped(line),
+        line => line,
+    };
     let old = |idx: usize| text(diff.old_slice(idx));
     let new = |idx: usize| text(diff.new_slice(idx));
     let mut rows = Vec::new();
@@ -59,10 +89,39 @@ fn rows(diff: &TextDiff<'_, '_, str>) -> Vec<DiffRow> {
             }
         }
     }
+    if is_long {
+        let (n_rows, mut n_bytes) = (rows.len(), 0);
+        rows.retain(|row| {
+            n_bytes += row.text().len() + 1;
+            n_bytes <= MAX_BYTES
+        });
+        if rows.len() < n_rows {
+            rows.push(DiffRow::Skipped);
+            return rows;
+        }
+    }
     if old_shown < diff.old_len() && !rows.is_empty() {
         rows.push(DiffRow::Skipped);
     }
     rows
+}
+
+impl DiffRow {
+    fn text(&self) -> &str {
+        match self {
+            Self::Added { text, .. } | Self::Removed { text, .. } | Self::Context { text, .. } => text,
+            Self::Skipped => "",
+        }
+    }
+}
+
+/// A line without what follows its first [`MAX_LINE_BYTES`].
+fn clipped(mut line: String) -> String {
+    if line.len() > MAX_LINE_BYTES {
+        line.truncate(line.floor_char_boundary(MAX_LINE_BYTES));
+        line.push('…');
+    }
+    line
 }
 
 fn text(line: Option<&str>) -> String {
@@ -166,6 +225,23 @@ mod tests {
         assert_eq!(preview.diff, " 1 a\n-2 b\n+2 c");
         let note = "\\ No newline at end of file\n";
         assert_eq!(preview.patch, format!("--- x\n+++ x\n@@ -1,2 +1,2 @@\n a\n-b\n{note}+c\n{note}"));
+    }
+
+    #[test]
+    fn a_change_of_a_very_long_line_is_described_in_brief() {
+        let long = "é".repeat(MAX_BYTES);
+        let preview = describe(&format!("a\n{long}x\n"), &format!("a\n{long}y\n"), "x");
+        assert!(
+            preview.diff.len() < 3 * MAX_LINE_BYTES && preview.patch.is_empty(),
+            "{}",
+            preview.diff.len()
+        );
+        assert_eq!((preview.rows.len(), preview.first_changed_line), (3, 2));
+
+        let before = numbered(200_000);
+        let preview = describe(&before, &before.replace("line", "row"), "x");
+        assert!(preview.diff.len() < 4 * MAX_BYTES && preview.patch.is_empty(), "{}", preview.diff.len());
+        assert_eq!(preview.rows.last(), Some(&DiffRow::Skipped));
     }
 
     #[test]

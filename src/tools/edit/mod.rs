@@ -169,7 +169,7 @@ impl Edit {
 pub struct EditPreview {
     /// `rows` as text, in the form of session files.
     pub diff: String,
-    /// A unified diff.
+    /// A unified diff; empty if it would be longer than 1 MiB.
     pub patch: String,
     /// The changed lines, with some around them.
     pub rows: Vec<DiffRow>,
