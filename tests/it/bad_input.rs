@@ -369,9 +369,9 @@ fn a_pipe_in_place_of_a_file_holds_up_no_start() {
         make_fifo(&path);
         let args = ["20", env!("CARGO_BIN_EXE_pi"), "--approve", "--model", "demo/pi", "-p", "hello"];
         let mut command = Command::new("timeout");
-        command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin");
-        command.env("PI_LOCAL_SERVERS", "none").current_dir(home.project()).stdin(Stdio::null());
-        let output = command.args(args).output().unwrap();
+        command.env_clear().env("HOME", home.home()).env("TMPDIR", home.temp());
+        command.env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none");
+        let output = command.args(args).current_dir(home.project()).stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{pipe}: {:?}, {said}", output.status);
     }
