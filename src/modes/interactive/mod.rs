@@ -77,7 +77,6 @@ use overlays::SummaryReview;
 use pictures::PictureView;
 use session_picker::SessionsEffect;
 use terminal::Terminal;
-use terminal_env::EscapeWait;
 use theme_files::{ThemePlaces, trusted_project};
 
 pub use commands::is_command;
@@ -111,7 +110,6 @@ struct Interactive {
     exit: Option<ExitCode>,
     /// Problems in the user's files, until they have been shown.
     problems: Vec<String>,
-    escape_wait: EscapeWait,
 }
 
 impl Interactive {
@@ -146,7 +144,6 @@ impl Interactive {
                 return self.leave(code).await;
             }
             self.reopen().await;
-            self.terminal.input.set_escape_wait(self.escape_wait.of(self.app.session.is_busy()));
             let (draw_at, resize_at) = (self.frames.draw_at(), self.frames.resize_at());
             let draft_at = self.effects.link.draft_due_at();
             tokio::select! {

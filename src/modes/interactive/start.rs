@@ -104,7 +104,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let (escape_wait, wrong) = terminal_env::escape_wait(&start.env);
-    let mut input = InputBroker::new(escape_wait.of(false));
+    let mut input = InputBroker::new(escape_wait);
     let status = program_status::is_shown(&start.env);
     input.ask_with_cursor(Questions { status: status.is_none(), ..questions(&start.env) });
     let cursor = input.cursor_position();
@@ -143,7 +143,6 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         clock: start.services.clock.clone(),
         exit: None,
         problems,
-        escape_wait,
     };
     interactive.begin(start);
     let code = interactive.run().await;

@@ -8,9 +8,7 @@ use crate::config::{Capability, Env, PictureProtocol, Settings};
 const ESCAPE_TIMEOUT: &str = "PI_TUI_ESC_TIMEOUT";
 const MAX_ESCAPE_WAIT_MS: u64 = 5_000;
 /// Terminals send a sequence at once.
-const LOCAL_ESCAPE_WAIT: Duration = Duration::from_millis(10);
-/// Escape then ends the work, so a slow terminal or multiplexer must not look like it.
-const WORKING_ESCAPE_WAIT: Duration = Duration::from_millis(50);
+const LOCAL_ESCAPE_WAIT: Duration = Duration::from_millis(50);
 /// A network may deliver the rest of a sequence later, and an arrow key would count as Escape.
 const REMOTE_ESCAPE_WAIT: Duration = Duration::from_millis(100);
 
@@ -19,32 +17,15 @@ pub(super) fn is_remote(env: &Env) -> bool {
     env.is_set("SSH_TTY") || env.is_set("SSH_CONNECTION")
 }
 
-/// How long an Escape that arrives alone waits before it counts as a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EscapeWait {
-    idle: Duration,
-    /// While the session works.
-    working: Duration,
-}
-
-impl EscapeWait {
-    pub(super) fn of(self, is_working: bool) -> Duration {
-        if is_working { self.working } else { self.idle }
-    }
-}
-
-/// The waits of this terminal, and what is wrong with the value of the environment.
-pub(super) fn escape_wait(env: &Env) -> (EscapeWait, Option<String>) {
-    let idle = if is_remote(env) { REMOTE_ESCAPE_WAIT } else { LOCAL_ESCAPE_WAIT };
-    let usual = EscapeWait { idle, working: idle.max(WORKING_ESCAPE_WAIT) };
+/// How long an Escape that arrives alone waits before it counts as a key; and what is wrong with
+/// the value of the environment.
+pub(super) fn escape_wait(env: &Env) -> (Duration, Option<String>) {
+    let usual = if is_remote(env) { REMOTE_ESCAPE_WAIT } else { LOCAL_ESCAPE_WAIT };
     let Some(value) = env.get(ESCAPE_TIMEOUT) else { return (usual, None) };
     match value.trim().parse::<u64>().ok().filter(|ms| *ms <= MAX_ESCAPE_WAIT_MS) {
-        Some(ms) => {
-            let wait = Duration::from_millis(ms);
-            (EscapeWait { idle: wait, working: wait }, None)
-        }
+        Some(ms) => (Duration::from_millis(ms), None),
         None => {
-            let (ms, max) = (idle.as_millis(), MAX_ESCAPE_WAIT_MS);
+            let (ms, max) = (usual.as_millis(), MAX_ESCAPE_WAIT_MS);
             let wrong =
                 format!("{ESCAPE_TIMEOUT}: \"{value}\" is not a number from 0 to {max}; pi waits {ms} ms");
             (usual, Some(wrong))
@@ -110,26 +91,21 @@ mod tests {
 
     #[test]
     fn escape_waits_longer_over_a_network_and_as_long_as_asked() {
-        let check = |env: &[(&str, &str)], ms: [u64; 2], problem: Option<&str>| {
-            let (wait, wrong) = escape_wait(&Env::of(env));
-            assert_eq!(
-                [false, true].map(|is_working| wait.of(is_working)),
-                ms.map(Duration::from_millis),
-                "{env:?}"
-            );
-            assert_eq!(wrong.as_deref(), problem, "{env:?}");
+        let check = |env: &[(&str, &str)], ms: u64, problem: Option<&str>| {
+            let expected = (Duration::from_millis(ms), problem.map(str::to_owned));
+            assert_eq!(escape_wait(&Env::of(env)), expected, "{env:?}");
         };
-        check(&[], [10, 50], None);
-        check(&[("SSH_TTY", "/dev/pts/1")], [100, 100], None);
-        check(&[("SSH_CONNECTION", "1 2 3 4")], [100, 100], None);
-        check(&[(ESCAPE_TIMEOUT, "25"), ("SSH_TTY", "/dev/pts/1")], [25, 25], None);
-        check(&[(ESCAPE_TIMEOUT, "0")], [0, 0], None);
-        check(&[(ESCAPE_TIMEOUT, "")], [10, 50], None);
+        check(&[], 50, None);
+        check(&[("SSH_TTY", "/dev/pts/1")], 100, None);
+        check(&[("SSH_CONNECTION", "1 2 3 4")], 100, None);
+        check(&[(ESCAPE_TIMEOUT, "25"), ("SSH_TTY", "/dev/pts/1")], 25, None);
+        check(&[(ESCAPE_TIMEOUT, "0")], 0, None);
+        check(&[(ESCAPE_TIMEOUT, "")], 50, None);
         let wrong = |value: &str| {
-            format!("PI_TUI_ESC_TIMEOUT: \"{value}\" is not a number from 0 to 5000; pi waits 10 ms")
+            format!("PI_TUI_ESC_TIMEOUT: \"{value}\" is not a number from 0 to 5000; pi waits 50 ms")
         };
         for value in ["5001", "-1", "soon", "99999999999999999999"] {
-            check(&[(ESCAPE_TIMEOUT, value)], [10, 50], Some(&wrong(value)));
+            check(&[(ESCAPE_TIMEOUT, value)], 50, Some(&wrong(value)));
         }
     }
 

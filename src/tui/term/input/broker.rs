@@ -54,11 +54,6 @@ impl InputBroker {
         Self { escape_wait, ..Self::default() }
     }
 
-    /// Changes the longest time between an Escape and the rest of its sequence.
-    pub fn set_escape_wait(&mut self, wait: Duration) {
-        self.escape_wait = wait;
-    }
-
     /// The next event. Cancel safe: an event is either returned or kept.
     ///
     /// # Errors

@@ -55,9 +55,6 @@ impl InputBroker {
         Self::default()
     }
 
-    /// Escapes need not wait here.
-    pub fn set_escape_wait(&mut self, _wait: Duration) {}
-
     /// The next event. Cancel safe: an event is either returned or kept.
     ///
     /// # Errors
