@@ -12,6 +12,7 @@ use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
+use crate::util::json_problem;
 use crate::util::os::{self, FileId};
 
 /// Reads the object in `path`; a missing or empty file is an empty object.
@@ -41,7 +42,7 @@ pub(super) fn read_with_text(path: &Path) -> Result<(Map<String, Value>, String)
     match serde_json::from_str(&text) {
         Ok(Value::Object(values)) => Ok((values, text)),
         Ok(_) => Err(format!("{}: expected an object", path.display())),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) => Err(format!("{}: {}", path.display(), json_problem(&error))),
     }
 }
 
@@ -247,6 +248,20 @@ mod tests {
     const TIMES: LockTimes =
         LockTimes { stale: Duration::from_secs(10), watch: Duration::ZERO, wait: Duration::ZERO };
     const PATIENT: LockTimes = LockTimes { wait: Duration::from_secs(1), ..TIMES };
+
+    #[test]
+    fn json_that_is_wrong_is_described_in_the_words_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        for (text, expected) in [
+            ("{\n  \"theme\": ", "the file ends at line 2, column 11, before its JSON is complete"),
+            ("{\n  \"theme\": dark\n}", "expected value at line 2 column 12"),
+            ("[]", "expected an object"),
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(read(&path), Err(format!("{}: {expected}", path.display())));
+        }
+    }
 
     fn make_old(lock: &Path) {
         let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);

@@ -9,6 +9,7 @@ mod file_identity;
 pub mod git;
 pub mod image;
 pub mod json_length;
+mod json_problem;
 pub mod manual;
 pub mod nearest;
 pub mod os;
@@ -21,3 +22,4 @@ mod watchdog;
 pub mod worker;
 
 pub use counted::counted;
+pub use json_problem::json_problem;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::config::Dirs;
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
-use crate::util::os;
+use crate::util::{json_problem, os};
 
 use super::actions;
 
@@ -32,7 +32,7 @@ pub(super) fn load(dirs: &Dirs) -> Result<(Keymap, Vec<String>), String> {
             Ok((keymap, problems))
         }
         Ok(_) => Err(named(&"expected an object")),
-        Err(error) => Err(named(&error)),
+        Err(error) => Err(named(&json_problem(&error))),
     }
 }
 
