@@ -180,6 +180,23 @@ fn torn_last_line_is_not_part_of_an_outline() {
 }
 
 #[test]
+fn branch_that_a_damaged_last_line_began_is_found_every_time() {
+    let long = Long::new(SIZE);
+    let damaged = LINE.replace("\"name\":", "\"name\"\0");
+    long.append(&format!("{damaged}\n"));
+    long.open().write_outline();
+    assert!(!long.outline().exists(), "an outline does not know where the branch ends");
+    let leaf = |store: &SessionStore| store.leaf().map(ToString::to_string);
+    assert_eq!(leaf(&long.open()).as_deref(), Some("00000005"), "the damaged line names it");
+    // A line that was torn is not an entry yet.
+    let torn = Long::new(SIZE);
+    let before = leaf(&torn.open());
+    torn.append(&LINE[..LINE.len() - 1]);
+    assert_eq!(leaf(&torn.open()), before);
+    assert_eq!(leaf(&torn.open()), before, "opening ended the line");
+}
+
+#[test]
 fn line_that_another_program_completes_is_read_whole() {
     let long = Long::new(SIZE);
     long.append(&LINE[..60]);

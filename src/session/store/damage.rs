@@ -32,6 +32,24 @@ pub(super) fn examine(line: &[u8]) -> (Option<String>, Gap) {
     (what, Gap { id: field(head, "id").map(EntryId::new), parent })
 }
 
+/// Whether a line that is not valid JSON was written to its end: all brackets outside of
+/// strings are closed.
+pub(super) fn is_whole(line: &[u8]) -> bool {
+    let (mut n_open, mut is_string, mut is_escaped) = (0_usize, false, false);
+    for byte in line {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_string => is_escaped = true,
+            b'"' => is_string = !is_string,
+            _ if is_string => {}
+            b'{' | b'[' => n_open += 1,
+            b'}' | b']' => n_open = n_open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    n_open == 0 && !is_string && line.ends_with(b"}")
+}
+
 /// The text of a field; `None` if it is incomplete.
 pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let key = format!("\"{name}\":\"");
@@ -121,6 +139,15 @@ pub(super) fn link_notices(repeated: &[usize], links: &BrokenLinks) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_beginning_of_a_line_is_whole() {
+        let line = r#"{"type":"label","id":"l","a":[{"b":"\"}"},"\\"],"c":{"d":{}}}"#;
+        for len in 0..line.len() {
+            assert!(!is_whole(&line.as_bytes()[..len]), "{len}");
+        }
+        assert!(is_whole(line.as_bytes()) && is_whole(line.replace("label", "l\0bel").as_bytes()));
+    }
 
     #[test]
     fn the_beginning_of_a_line_tells_what_it_was() {

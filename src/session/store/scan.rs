@@ -108,8 +108,10 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     let mut lines = FileLines::new(rest);
     let outline_of = |read: &Progress| {
         let header = read.header.as_ref().filter(|header| header.version == migrate::CURRENT_VERSION)?;
-        // An outline knows nothing of lines that were ignored.
-        let is_worth = read.offset - start >= OUTLINE_BYTES && read.lines.repeated.is_empty();
+        // An outline knows nothing of lines that were ignored, nor of a branch that ends elsewhere.
+        let Lines { tree, repeated, .. } = &read.lines;
+        let ends_at_last = tree.leaf() == tree.len().checked_sub(1);
+        let is_worth = read.offset - start >= OUTLINE_BYTES && repeated.is_empty() && ends_at_last;
         let end = is_worth.then(|| End::new(&file, read.offset)).flatten()?;
         PendingOutline::new(path, stamp, end, header, read)
     };
@@ -385,7 +387,12 @@ impl Lines {
         }
         let (what, gap) = damage::examine(body);
         self.damage.push(DamagedLine { line: line_no, what });
+        // What was torn while it was written has not happened.
+        let end = gap.id.clone().filter(|_| damage::is_whole(body));
         self.tree.push_gap(gap);
+        if let Some(id) = end {
+            self.tree.end_at_gap(&id);
+        }
         // A truncated line, followed by the next one without a line break.
         if let Some((start, head)) = entry_at_the_end(body) {
             self.add_entry(&head, Location::new(offset + start as u64, body.len() - start), line);

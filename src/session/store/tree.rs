@@ -348,6 +348,14 @@ impl Tree {
         self.push_gap_at(self.nodes.len(), gap);
     }
 
+    /// Makes the entry that the gap `id` followed the leaf, if its line tells: it may have begun
+    /// another branch than the entry above it in the file.
+    pub(super) fn end_at_gap(&mut self, id: &EntryId) {
+        if !self.contains(id) {
+            self.leaf = self.resolve(id, self.nodes.len()).or(self.leaf);
+        }
+    }
+
     /// Records that an entry is missing after the first `n_before`.
     pub(super) fn push_gap_at(&mut self, n_before: usize, gap: Gap) {
         match gap.id {
@@ -460,7 +468,7 @@ impl Tree {
 
     /// The entry it follows; `None` for a root, and where no line tells what it follows.
     pub(super) fn parent(&self, idx: usize) -> Option<usize> {
-        let mut id = self.nodes[idx].parent_id.as_ref()?;
+        let id = self.nodes[idx].parent_id.as_ref()?;
         if id.as_str().is_empty() {
             // Its line has no parent any more.
             return idx.checked_sub(1);
@@ -472,6 +480,12 @@ impl Tree {
         {
             return Some(before);
         }
+        self.resolve(id, idx)
+    }
+
+    /// The entry with the id that entry `idx` names as its parent, or the one above it if its
+    /// line is damaged.
+    fn resolve<'a>(&'a self, mut id: &'a EntryId, idx: usize) -> Option<usize> {
         let mut before_gap = None;
         // At most one step per gap, because damaged lines may refer to each other.
         for _ in 0..=self.gaps_by_id.len() {
@@ -668,6 +682,33 @@ mod tests {
         check_gaps(&[a, None, Some(("x", Some("a"))), d], &["a", "d"]);
         // Two gaps on one branch.
         check_gaps(&[a, None, d, None, Some(("f", Some("e")))], &["a", "d", "f"]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_damaged_last_line_says_where_the_branch_ends() {
+        let branch = |gaps: Vec<Gap>| {
+            let mut tree = Tree::default();
+            tree.push(node("a", None));
+            tree.push(node("b", Some("a")));
+            tree.push(node("x", Some("a")));
+            for gap in gaps {
+                let id = gap.id.clone();
+                tree.push_gap(gap);
+                id.iter().for_each(|id| tree.end_at_gap(id));
+            }
+            ids(&tree).join(" ")
+        };
+        let gap = |id: &str, parent| Gap { id: Some(EntryId::new(id)), parent };
+        let of = |id: &str, parent: &str| gap(id, GapParent::Id(EntryId::new(parent)));
+        assert_eq!(branch(vec![of("c", "b")]), "a b");
+        assert_eq!(branch(vec![of("c", "x")]), "a x");
+        assert_eq!(branch(vec![of("c", "b"), of("d", "c")]), "a b", "two damaged lines follow each other");
+        assert_eq!(branch(vec![of("c", "b"), of("d", "x")]), "a x");
+        assert_eq!(branch(vec![of("c", "b"), Gap::default()]), "a b");
+        assert_eq!(branch(vec![gap("c", GapParent::None)]), "a x", "nothing would be left");
+        assert_eq!(branch(vec![gap("c", GapParent::Unknown)]), "a x");
+        assert_eq!(branch(vec![of("b", "a")]), "a x", "a copy of a line that is there");
+        assert_eq!(branch(vec![of("c", "d"), of("d", "c")]), "a x", "they name each other");
     }
 
     #[test]

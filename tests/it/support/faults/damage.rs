@@ -65,11 +65,15 @@ pub(crate) fn damage(bytes: &[u8], dice: &mut Dice) -> Damaged {
     let text = String::from_utf8_lossy(&line);
     let damaged: BTreeSet<String> = hit.iter().flat_map(|_| words(&text)).collect();
     // What is left of a line, or the line above, tells what it followed. A line that says
-    // nothing any more and begins a branch of its own cannot be placed.
+    // nothing any more and begins a branch of its own cannot be placed. A line of which not even
+    // the break is left is a deleted one.
     let original: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let is_chain = |at: usize| at < 2 || parent(original[at]) == id(original[at - 1]);
     let cuts_branch = match kind {
         "deleted" => true,
+        "cut short, without its line break" if lines[at].is_empty() => true,
+        // A last line that begins a branch counts only if it is seen to have been written whole.
+        _ if at + 1 == original.len() && !is_chain(at) => true,
         "exchanged with another" => !(1..original.len()).all(is_chain),
         "repeated at once" | "repeated at the end" => false,
         _ => !is_chain(at) && parent(&lines[at]).is_none_or(|left| Some(left) != parent(&line)),
