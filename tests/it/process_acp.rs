@@ -733,6 +733,32 @@ fn session_of_ten_thousand_messages_is_replayed_whole_and_in_order() {
 
 // Options and commands.
 
+#[cfg(target_os = "linux")]
+#[test]
+fn output_takes_a_megabyte_before_the_client_must_read() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::Stdio;
+
+    use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
+
+    let (_reader, own) = std::io::pipe().unwrap();
+    let Ok(size) = fcntl_setpipe_size(&own, 1 << 20) else {
+        eprintln!("skipped: the system gives this user no larger pipe");
+        return;
+    };
+    let home = TestHome::with_server("http://127.0.0.1:1");
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = program::pi(&home, &["acp"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(writer).spawn().unwrap();
+    drop(command);
+    let mut lines = BufReader::new(reader);
+    child.stdin.as_mut().unwrap().write_all(b"not a request\n").unwrap();
+    lines.read_line(&mut String::new()).unwrap();
+    assert_eq!(fcntl_getpipe_size(lines.get_ref()).unwrap(), size);
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
 fn two_models(url: &str) -> TestHome {
     let home = TestHome::new();
     let models = json!({ "providers": { "acme": {

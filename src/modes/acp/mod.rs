@@ -49,7 +49,7 @@ use crate::session::{
     SessionEvent, SessionEvents, SessionHandle, SessionScope, SessionTree,
 };
 use crate::tools::Editor;
-use crate::util::{process, worker};
+use crate::util::{os, process, worker};
 
 use super::output::write_err;
 use super::signals;
@@ -99,6 +99,8 @@ pub async fn acp(start: AcpStart) -> ExitCode {
         process::kill_all();
         code
     };
+    // A whole conversation goes through it when a session is loaded.
+    os::widen_standard_output();
     serve_acp(start, io::stdin(), io::stdout(), stopped).await
 }
 

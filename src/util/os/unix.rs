@@ -236,6 +236,10 @@ fn processes() -> Vec<Pid> {
 #[derive(Debug)]
 pub struct PipeReader(Receiver);
 
+/// Capacity of a standard output that long texts go through.
+#[cfg(target_os = "linux")]
+const OUTPUT_PIPE_BYTES: usize = 1 << 20;
+
 /// One pipe: its reading end, and its writing end twice.
 pub struct OutputPipe {
     pub reader: PipeReader,
@@ -252,6 +256,14 @@ pub fn output_pipe() -> io::Result<OutputPipe> {
     let inode = rustix::fs::fstat(&reader).ok().map(|stat| stat.st_ino);
     let reader = PipeReader(Receiver::from_owned_fd(OwnedFd::from(reader))?);
     Ok(OutputPipe { reader, stdout: writer.try_clone()?.into(), stderr: writer.into(), inode })
+}
+
+/// Lets standard output take more before its reader must run, if it is a pipe and the system
+/// allows it.
+pub fn widen_standard_output() {
+    // Linux only, and it has a limit for each user. A pipe that stays narrow works too.
+    #[cfg(target_os = "linux")]
+    rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdout(), OUTPUT_PIPE_BYTES).unwrap_or_default();
 }
 
 impl PipeReader {

@@ -218,6 +218,9 @@ pub struct OutputPipe {
     pub inode: Option<u64>,
 }
 
+/// A pipe keeps the size it was made with.
+pub fn widen_standard_output() {}
+
 /// Chunks that wait to be taken.
 const N_CHUNKS: usize = 4;
 const CHUNK_BYTES: usize = 64 * 1024;
