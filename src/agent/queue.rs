@@ -83,6 +83,8 @@ pub struct Queues(Mutex<Inner>);
 struct Inner {
     steering: VecDeque<Queued>,
     follow_up: VecDeque<Queued>,
+    /// Taken by the loop, or for the next run, and not a message of the conversation yet.
+    underway: VecDeque<Queued>,
     delivery: SteeringDelivery,
     steering_mode: QueueMode,
     follow_up_mode: QueueMode,
@@ -163,10 +165,30 @@ impl Queues {
         (texts(&inner.steering), texts(&inner.follow_up))
     }
 
-    /// Applies `read` to the messages of both queues, oldest first.
+    /// Applies `read` to the messages of both queues, oldest first. Messages that were taken
+    /// and have not been [delivered](Self::on_delivered) count as steering.
     pub fn map<T>(&self, read: impl Fn(&Queued) -> T) -> (Vec<T>, Vec<T>) {
         let inner = self.lock();
-        (inner.steering.iter().map(&read).collect(), inner.follow_up.iter().map(&read).collect())
+        let steering = inner.underway.iter().chain(&inner.steering).map(&read).collect();
+        (steering, inner.follow_up.iter().map(&read).collect())
+    }
+
+    /// Records that the owner has stored a message of the conversation, which may be from a
+    /// queue.
+    pub fn on_delivered(&self, message: &Message) {
+        let mut inner = self.lock();
+        if let Some(at) = inner.underway.iter().position(|queued| *queued.message == *message) {
+            inner.underway.remove(at);
+        }
+    }
+
+    /// Queues again, ahead of the others, what was taken by a loop that ended without
+    /// delivering it.
+    pub fn requeue_undelivered(&self) {
+        let mut inner = self.lock();
+        while let Some(queued) = inner.underway.pop_back() {
+            inner.steering.push_front(queued);
+        }
     }
 
     /// Empties both queues and returns their messages, oldest first.
@@ -211,7 +233,7 @@ impl Queues {
     pub(super) fn take_follow_up(&self) -> Vec<Arc<Message>> {
         let mut inner = self.lock();
         let mode = inner.follow_up_mode;
-        take(&mut inner.follow_up, mode)
+        inner.take(QueueKind::FollowUp, mode)
     }
 
     /// Removes and returns the messages that the next run starts with: steering before
@@ -281,16 +303,20 @@ impl Inner {
     fn take_steering(&mut self) -> Vec<Arc<Message>> {
         self.urgent = false;
         let mode = if std::mem::take(&mut self.deliver_all) { QueueMode::All } else { self.steering_mode };
-        take(&mut self.steering, mode)
+        self.take(QueueKind::Steering, mode)
     }
-}
 
-fn take(queue: &mut VecDeque<Queued>, mode: QueueMode) -> Vec<Arc<Message>> {
-    let n = match mode {
-        QueueMode::OneAtATime => queue.len().min(1),
-        QueueMode::All => queue.len(),
-    };
-    queue.drain(..n).map(|queued| queued.message).collect()
+    fn take(&mut self, kind: QueueKind, mode: QueueMode) -> Vec<Arc<Message>> {
+        let queue = self.queue(kind);
+        let n = match mode {
+            QueueMode::OneAtATime => queue.len().min(1),
+            QueueMode::All => queue.len(),
+        };
+        let taken: Vec<Queued> = queue.drain(..n).collect();
+        let messages = taken.iter().map(|queued| Arc::clone(&queued.message)).collect();
+        self.underway.extend(taken);
+        messages
+    }
 }
 
 #[cfg(test)]
@@ -316,6 +342,25 @@ mod tests {
         assert_eq!(queues.take_steering().len(), 1);
         assert_eq!(queues.take_follow_up().len(), 2);
         assert!(queues.is_empty());
+    }
+
+    #[test]
+    fn what_was_taken_is_kept_until_it_is_delivered() {
+        let queues = Queues::default();
+        queues.configure(SteeringDelivery::Tools, QueueMode::All, QueueMode::All);
+        for text in ["a", "b", "c"] {
+            queues.push(QueueKind::Steering, queued(text), 0);
+        }
+        let kept = || queues.map(|queued| queued.text.clone()).0.join(" ");
+        let taken = queues.take_steering();
+        queues.push(QueueKind::Steering, queued("d"), 0);
+        assert_eq!((kept().as_str(), queues.texts().0), ("a b c d", vec!["d".to_owned()]));
+        queues.on_delivered(&taken[0]);
+        queues.on_delivered(&taken[0]);
+        assert_eq!(kept(), "b c d");
+        queues.requeue_undelivered();
+        assert_eq!((kept().as_str(), queues.texts().0.join(" ")), ("b c d", "b c d".to_owned()));
+        assert_eq!(queues.take_steering().len(), 3);
     }
 
     #[test]

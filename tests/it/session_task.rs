@@ -4,8 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pi::agent::{AgentEvent, QueueKind, QueueSlot, Tool, ToolOutput};
@@ -20,6 +20,8 @@ use serde_json::json;
 
 use crate::recovery::picture;
 use crate::support::agent_bench::{TestTool, message_line};
+use crate::support::faults::disk::TrialDisk;
+use crate::support::faults::trial;
 use crate::support::faulty_disk::FaultyDisk;
 use crate::support::session_bench::{START_MS, Session, SessionBench, entries, entry_line, prompt, sent};
 
@@ -538,6 +540,41 @@ async fn messages_typed_while_the_agent_works_are_queued_and_delivered() {
         ["answer [a]", skipped, "user rather", "answer 1", "user and then", "answer 2"]
     );
     assert_eq!(session.handle.state().queue.steering, [""; 0]);
+}
+
+#[tokio::test]
+async fn messages_delivered_together_are_on_disk_all_the_time() {
+    const WORDS: [&str; 3] = ["rather", "better", "at last"];
+    for settings in [json!({"steeringMode": "all"}), json!({"followUpMode": "all"})] {
+        let gate = TestBarrier::new();
+        let disk = TrialDisk::new(None);
+        let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")]);
+        let bench = bench.settings(settings.clone()).disk(Arc::<TrialDisk>::clone(&disk));
+        let mut session = bench.start().await;
+        session.prompt("go").await;
+        gate.reached().await;
+        let follow_up = settings.get("followUpMode").is_some();
+        for word in WORDS {
+            session.say(word, if follow_up { WhenBusy::FollowUp } else { WhenBusy::Steer }).await;
+        }
+        let steps: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (seen, folder) = (Arc::clone(&steps), bench.path("sessions"));
+        disk.observe(move |_| {
+            let texts = trial::files(&folder);
+            let texts = texts.values().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            seen.lock().unwrap().push(texts.collect());
+        });
+        gate.open();
+        session.settled().await;
+        disk.stop_observing();
+        let last = ["user rather", "user better", "user at last", "answer ok"];
+        assert_eq!(session.on_disk()[5..], last, "{settings}");
+        let steps = steps.lock().unwrap();
+        assert!(steps.len() > 5);
+        for (step, text) in steps.iter().enumerate() {
+            assert!(WORDS.iter().all(|word| text.contains(word)), "{settings}, step {step}: {text}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -205,9 +205,11 @@ impl PromptQueue {
         self.queues.is_empty()
     }
 
-    /// Removes the token of a loop that ended without doing so.
-    pub(super) fn end_turn(&mut self) {
+    /// Records the end of a loop, which may have failed before it did what it was to do.
+    pub(super) fn on_run_end(&mut self) {
         self.queues.end_turn();
+        self.queues.requeue_undelivered();
+        self.on_prompt_landed();
     }
 
     /// Returns messages to the user. They stay in the queue file until a draft that
@@ -273,7 +275,8 @@ impl PromptQueue {
     }
 
     /// Records that a prompt was delivered and is now in the session.
-    pub(super) fn on_delivered(&mut self) {
+    pub(super) fn on_delivered(&mut self, prompt: &Message) {
+        self.queues.on_delivered(prompt);
         self.save();
         self.on_prompt_landed();
     }

@@ -150,7 +150,7 @@ impl AgentSession {
                     self.budget.on_answer();
                 }
             }
-            Message::User(_) => self.queue.on_delivered(),
+            Message::User(_) => self.queue.on_delivered(message),
             Message::System(_) | Message::ToolResult(_) => {}
         }
     }
@@ -162,8 +162,7 @@ impl AgentSession {
             self.outbox.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
             RunOutcome { last: None, aborted: true, panic: None }
         });
-        self.queue.on_prompt_landed();
-        self.queue.end_turn();
+        self.queue.on_run_end();
         self.log.append_deferred();
         self.follow_log();
         if let Some(panic) = outcome.panic {

@@ -15,5 +15,5 @@ mod dice;
 pub(crate) mod disk;
 pub(crate) mod original;
 mod reopen;
-mod trial;
+pub(crate) mod trial;
 mod witness;
