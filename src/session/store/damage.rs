@@ -29,7 +29,17 @@ pub(super) fn examine(line: &[u8]) -> (Option<String>, Gap) {
     };
     let role = field(&text, "role");
     let what = field(head, "type").and_then(|kind| describe(kind, role));
-    (what, Gap { id: field(head, "id").map(EntryId::new), parent })
+    (what, Gap { id: own_id(head).map(EntryId::new), parent })
+}
+
+/// The id of the entry whose line begins with `head`. Behind a damaged place, another `id` than
+/// that of the entry may be the first.
+fn own_id(head: &str) -> Option<&str> {
+    let id = field(head, "id")?;
+    let (before, behind) = head.split_once(&format!("\"id\":\"{id}\""))?;
+    let is_damaged = |c: char| c.is_control() || c == '\u{fffd}';
+    let is_own = !before.contains(is_damaged) || behind.starts_with(",\"parentId\":");
+    is_own.then_some(id)
 }
 
 /// Whether a line that is not valid JSON was written to its end: all brackets outside of
@@ -169,6 +179,11 @@ mod tests {
             None,
             GapParent::Unknown,
         );
+        // Nor is one behind a place that is damaged, unless a parent follows.
+        let zeros =
+            |range: std::ops::Range<usize>| line.replace(&line[range.clone()], &"\0".repeat(range.len()));
+        check(&zeros(18..line.len() - 20), Some("a message"), None, GapParent::Unknown);
+        check(&zeros(9..16), None, Some("b"), a());
         check("garbage", None, None, GapParent::Unknown);
         check("", None, None, GapParent::Unknown);
         check("\0\0\0", None, None, GapParent::Unknown);
