@@ -12,7 +12,7 @@ use crate::config::{
     EffectiveSettings, ProjectContents, ProjectSettings, Trust, TrustDefault, TrustFile, TrustPolicy,
     TrustedContents, protected_resources,
 };
-use crate::util::paths;
+use crate::util::{parts, paths};
 
 use super::event::NoticeLevel;
 use super::resources::{
@@ -80,7 +80,7 @@ impl ProjectContext {
         problems.extend(wrong);
         let (prompt_files, wrong) = prompt_files(&dirs.agent, cwd, trust.is_trusted());
         problems.extend(wrong);
-        let (skills, wrong) = load_skills(&SkillPlaces {
+        let skill_places = SkillPlaces {
             agent: &dirs.agent,
             home,
             cwd,
@@ -89,9 +89,8 @@ impl ProjectContext {
             named: &services.skills.paths,
             only_named: services.skills.only_paths,
             with_project: trust.is_trusted(),
-        });
-        problems.extend(wrong.iter().map(ToString::to_string));
-        let (templates, wrong) = load_templates(&TemplatePlaces {
+        };
+        let template_places = TemplatePlaces {
             agent: &dirs.agent,
             home,
             cwd,
@@ -100,8 +99,11 @@ impl ProjectContext {
             named: &services.templates.paths,
             only_named: services.templates.only_paths,
             with_project: trust.is_trusted(),
-        });
-        problems.extend(wrong.iter().map(ToString::to_string));
+        };
+        let ((templates, wrong_templates), (skills, wrong_skills)) =
+            parts::both(&|| load_templates(&template_places), || load_skills(&skill_places));
+        problems.extend(wrong_skills.iter().map(ToString::to_string));
+        problems.extend(wrong_templates.iter().map(ToString::to_string));
         let untrusted = untrusted(&project, has_skills, has_templates, cwd, home);
         Self {
             context_files: context.files,

@@ -41,6 +41,17 @@ pub fn in_parts<T: Sync, R: Send>(
     })
 }
 
+/// The results of two works that are done at the same time, the first on a thread of its own.
+pub fn both<A: Send, B>(elsewhere: &(impl Fn() -> A + Sync), here: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let other = thread::Builder::new().name("part".to_owned()).spawn_scoped(scope, elsewhere);
+        let here = here();
+        // If there was no thread, or it panicked, this one does its work.
+        let other = other.ok().and_then(|other| other.join().ok());
+        (other.unwrap_or_else(elsewhere), here)
+    })
+}
+
 /// The number of leading `items` that have a share of the whole weight.
 fn share<T>(items: &[T], n_shares: usize, weight: impl Fn(&T) -> usize) -> usize {
     if n_shares < 2 {
@@ -58,6 +69,17 @@ fn share<T>(items: &[T], n_shares: usize, weight: impl Fn(&T) -> usize) -> usize
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_works_are_done_at_the_same_time_and_a_panic_does_no_harm() {
+        let meeting = std::sync::Barrier::new(2);
+        let meet = || meeting.wait().is_leader();
+        let (there, here) = both(&meet, meet);
+        assert!(there != here, "both arrived");
+        let here = thread::current().id();
+        let panics_elsewhere = || assert_eq!(thread::current().id(), here, "on purpose");
+        assert_eq!(both(&panics_elsewhere, || 2), ((), 2));
+    }
 
     #[test]
     fn results_keep_the_order_however_many_threads_there_are() {

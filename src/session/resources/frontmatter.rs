@@ -9,6 +9,8 @@ use crate::util::os;
 
 /// Files whose heads are worth a thread of their own.
 pub(super) const FILES_PER_THREAD: usize = 25;
+/// Bytes that are read of every file.
+const FIRST_READ_BYTES: usize = 4 << 10;
 /// Maximum number of bytes read for the frontmatter.
 const MAX_HEAD_BYTES: u64 = 32 << 10;
 
@@ -47,12 +49,29 @@ pub(super) fn split(text: &str) -> Frontmatter<'_> {
     Frontmatter::Unclosed
 }
 
-/// The beginning of a file, long enough for any reasonable frontmatter. Blocks.
+/// The beginning of a file, long enough for any reasonable frontmatter and a line after it. Blocks.
 pub(super) fn read_head(path: &Path) -> io::Result<String> {
-    // Most files are shorter, and are read at once.
-    let mut bytes = Vec::with_capacity(4 << 10);
-    os::open_regular(path)?.take(MAX_HEAD_BYTES).read_to_end(&mut bytes)?;
+    let mut file = os::open_regular(path)?;
+    let mut bytes = vec![0; FIRST_READ_BYTES];
+    let n_read = loop {
+        match file.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    bytes.truncate(n_read);
+    // Less than was asked for is all there is.
+    if n_read == FIRST_READ_BYTES && !has_enough(&bytes) {
+        file.take(MAX_HEAD_BYTES - n_read as u64).read_to_end(&mut bytes)?;
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether the whole lines of `bytes` contain a frontmatter and a line that is not empty.
+fn has_enough(bytes: &[u8]) -> bool {
+    let n_whole = memchr::memrchr(b'\n', bytes).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes[..n_whole]);
+    matches!(split(&text), Frontmatter::Some { body, .. } if !body.trim().is_empty())
 }
 
 /// Why a file whose frontmatter has no end is not used.
@@ -85,6 +104,39 @@ mod tests {
         check("\u{feff}", Frontmatter::None(""));
         check("---\na: 1\n", Frontmatter::Unclosed);
         check("---", Frontmatter::Unclosed);
+    }
+
+    #[test]
+    fn head_has_the_frontmatter_and_a_line_wherever_the_first_read_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.md");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            read_head(&path).unwrap()
+        };
+        let rest = "x\n".repeat(4 << 10);
+        for n in FIRST_READ_BYTES - 40..FIRST_READ_BYTES + 10 {
+            let yaml = format!("a: {}\n", "y".repeat(n));
+            // The second fence is none.
+            for text in
+                [format!("---\n{yaml}---\n\nfirst\n{rest}"), format!("---\n{yaml}----\n---\nfirst\n{rest}")]
+            {
+                let head = read(&text);
+                let (Frontmatter::Some { yaml, body }, Frontmatter::Some { yaml: whole, .. }) =
+                    (split(&head), split(&text))
+                else {
+                    panic!("{n}");
+                };
+                assert_eq!((yaml, body.trim_start().lines().next()), (whole, Some("first")), "{n}");
+            }
+        }
+        assert_eq!(
+            read(&format!("---\na: 1\n---\nfirst\n{rest}")).len(),
+            FIRST_READ_BYTES,
+            "no more is read"
+        );
+        assert_eq!(read(&rest), rest, "a text without a frontmatter");
+        assert_eq!(read(""), "");
     }
 
     proptest! {

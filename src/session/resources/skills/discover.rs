@@ -68,16 +68,20 @@ impl Found {
         let mut folders = VecDeque::from([Folder { path: root.to_owned(), depth: 0, rules: None }]);
         let mut visited = HashSet::new();
         let mut n_entries = 0;
+        // Links may form cycles, or lead to the same place twice.
+        let mut is_new = |metadata: &Metadata| visited.insert(os::file_id(metadata));
         while let Some(folder) = folders.pop_front() {
-            // Links may form cycles, or lead to the same folder twice.
-            if !fs::metadata(&folder.path).is_ok_and(|metadata| visited.insert(os::file_id(&metadata))) {
+            let skill = folder.path.join(SKILL_FILE);
+            if let Some(metadata) = fs::metadata(&skill).ok().filter(Metadata::is_file) {
+                if is_new(&metadata) {
+                    self.candidates.push(candidate(skill, &metadata));
+                }
                 continue;
             }
-            let skill = folder.path.join(SKILL_FILE);
-            let file = fs::metadata(&skill).ok().filter(Metadata::is_file);
-            if let Some(metadata) = file {
-                self.candidates.push(candidate(skill, &metadata));
-            } else if folder.depth == MAX_DEPTH {
+            if !fs::metadata(&folder.path).is_ok_and(|metadata| is_new(&metadata)) {
+                continue;
+            }
+            if folder.depth == MAX_DEPTH {
                 self.problems.push(SkillProblem::TooDeep { folder: folder.path });
             } else if n_entries <= MAX_ENTRIES {
                 self.read(folder, &mut folders, &mut n_entries);
@@ -116,13 +120,19 @@ impl Found {
             }
             let path = entry.path();
             // A link counts as its target.
-            let Ok(metadata) = fs::metadata(&path) else { continue };
-            if is_ignored(rules.as_ref(), &path, metadata.is_dir()) {
+            let is_folder = match entry.file_type() {
+                Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+                _ => path.is_dir(),
+            };
+            if is_ignored(rules.as_ref(), &path, is_folder) {
                 continue;
             }
-            if metadata.is_dir() {
+            if is_folder {
                 folders.push_back(Folder { path, depth, rules: rules.clone() });
-            } else if metadata.is_file() && folder.depth == 0 && may_be_skill(&path) {
+            } else if folder.depth == 0
+                && may_be_skill(&path)
+                && let Some(metadata) = fs::metadata(&path).ok().filter(Metadata::is_file)
+            {
                 self.candidates.push(candidate(path, &metadata));
             }
         }

@@ -8,13 +8,13 @@
 mod arguments;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::util::os;
+use crate::util::os::{self, FileId};
 use crate::util::{parts, paths};
 
 use super::ResourceOrigin;
@@ -124,9 +124,16 @@ pub(crate) fn load(places: &TemplatePlaces<'_>) -> (Vec<PromptTemplate>, Vec<Tem
 #[derive(Debug, Default)]
 struct TemplateSet {
     by_name: BTreeMap<String, PromptTemplate>,
-    /// Device and inode of the files visited.
-    seen: HashSet<(u64, u64)>,
+    /// The files visited.
+    seen: HashSet<FileId>,
     problems: Vec<TemplateProblem>,
+}
+
+/// A file that may be a template.
+struct Found {
+    path: PathBuf,
+    /// The same for all links to the file.
+    file: FileId,
 }
 
 impl TemplateSet {
@@ -146,14 +153,16 @@ impl TemplateSet {
         for path in &plain {
             files.extend(self.files_at(path));
         }
-        files.retain(|path| filter.keeps(path));
+        files.retain(|found| filter.keeps(&found.path));
         self.add(files, origin);
     }
 
     /// The file at `path`, or the Markdown files directly in the folder there.
-    fn files_at(&mut self, path: &Path) -> Vec<PathBuf> {
+    fn files_at(&mut self, path: &Path) -> Vec<Found> {
         match fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() => vec![path.to_owned()],
+            Ok(metadata) if metadata.is_file() => {
+                vec![Found { path: path.to_owned(), file: os::file_id(&metadata) }]
+            }
             Ok(metadata) if metadata.is_dir() => self.files_in(path),
             _ => {
                 self.problems.push(TemplateProblem::Missing { path: path.to_owned() });
@@ -162,7 +171,7 @@ impl TemplateSet {
         }
     }
 
-    fn files_in(&mut self, folder: &Path) -> Vec<PathBuf> {
+    fn files_in(&mut self, folder: &Path) -> Vec<Found> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(source) => {
@@ -178,19 +187,22 @@ impl TemplateSet {
         }
         // Folders list their entries in arbitrary order.
         paths.sort();
-        paths.retain(|path| is_markdown(path) && fs::metadata(path).is_ok_and(|metadata| metadata.is_file()));
-        paths
+        paths.retain(|path| is_markdown(path));
+        let files = paths.into_iter().filter_map(|path| {
+            let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
+            Some(Found { path, file: os::file_id(&metadata) })
+        });
+        files.collect()
     }
 
-    fn add(&mut self, files: Vec<PathBuf>, origin: ResourceOrigin) {
+    fn add(&mut self, files: Vec<Found>, origin: ResourceOrigin) {
         let mut files = files;
-        // A file that is gone has been seen by nobody.
-        files.retain(|path| fs::metadata(path).map_or(true, |file| self.seen.insert(os::file_id(&file))));
+        files.retain(|found| self.seen.insert(found.file));
         let n_threads = parts::threads_for(files.len(), FILES_PER_THREAD);
         let read = parts::in_parts(&files, n_threads, &|_| 1, &|files| {
-            files.iter().map(|path| read_template(paths::normalise(path), origin)).collect()
+            files.iter().map(|found| read_template(paths::normalise(&found.path), origin)).collect()
         });
-        for (path, template) in files.into_iter().zip(read) {
+        for (Found { path, .. }, template) in files.into_iter().zip(read) {
             if self.by_name.len() == MAX_TEMPLATES {
                 return self.problems.push(TemplateProblem::TooManyTemplates { path });
             }
