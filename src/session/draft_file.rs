@@ -93,9 +93,8 @@ impl DraftFile {
         let mut orphans: Vec<_> = files
             .flatten()
             .filter_map(|file| {
-                let name = file.file_name().into_string().ok()?;
-                let session = name.strip_prefix('.')?.strip_suffix(SUFFIX)?;
-                let is_orphan = !is_session(&folder.join(session)) && !is_locked(&*self.disk, &file.path());
+                let session = session_of(&file.path())?;
+                let is_orphan = !is_session(&session) && !is_locked(&*self.disk, &file.path());
                 let stored = is_orphan.then(|| parse(&fs::read(file.path()).ok()?)).flatten()?;
                 (stored.cwd == self.cwd).then(|| (file.path(), stored))
             })
@@ -146,11 +145,30 @@ impl DraftFile {
     }
 
     /// Replaces `other` with the next draft that is saved: the user continues
-    /// writing in another session.
+    /// writing in another session. Until then, the draft stays where it is found with its
+    /// session; one whose session has no file comes along. Blocks, briefly.
     pub(super) fn replace(&mut self, other: Self) {
-        let Self { path, replaces, .. } = other;
-        self.replaces.extend(path.filter(|path| Some(path) != self.path.as_ref()));
+        let Self { path, replaces, lock, .. } = other;
+        if let Some(old) = path.filter(|path| Some(path) != self.path.as_ref())
+            && !self.take_along(&old)
+        {
+            self.replaces.push(old);
+        }
         self.replaces.extend(replaces);
+        // Nobody else may adopt the draft in the meantime.
+        drop(lock);
+    }
+
+    /// Moves the draft at `old` here; `false` if it stays there.
+    fn take_along(&mut self, old: &Path) -> bool {
+        let Some(path) = self.path.clone().filter(|path| !path.exists()) else { return false };
+        if session_of(old).is_none_or(|session| is_session(&session)) || !old.exists() {
+            return false;
+        }
+        if session_of(&path).is_some_and(|session| !is_session(&session)) {
+            self.lock(&path);
+        }
+        self.disk.rename(old, &path).is_ok()
     }
 
     fn lock(&mut self, path: &Path) {
@@ -187,6 +205,12 @@ fn lock_file(path: &Path, create: bool) -> Option<File> {
 fn is_locked(disk: &dyn Disk, draft: &Path) -> bool {
     lock_file(&lock_path(draft), false)
         .is_some_and(|file| matches!(disk.try_lock(&file), Err(fs::TryLockError::WouldBlock)))
+}
+
+/// The session file that a draft is beside.
+fn session_of(draft: &Path) -> Option<PathBuf> {
+    let name = draft.file_name()?.to_str()?.strip_prefix('.')?.strip_suffix(SUFFIX)?;
+    Some(draft.with_file_name(name))
 }
 
 /// Whether the session of a draft can be opened. A process killed while it created the file
@@ -279,9 +303,26 @@ mod tests {
         first.save(&draft("text"), &[]).unwrap();
         let mut second = open("2.jsonl");
         second.replace(first);
+        assert_eq!(files(folder.path()), [".2.jsonl.draft", ".2.jsonl.draft.lock"], "at once");
         second.save(&draft("text"), &[]).unwrap();
         drop(second);
         assert_eq!(files(folder.path()), [".2.jsonl.draft"]);
+    }
+
+    #[test]
+    fn draft_of_a_stored_session_stays_with_it_until_it_is_saved_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str| DraftFile::open(&disk(), Some(&folder.path().join(name)), Path::new("/work"));
+        let header = r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/work"}"#;
+        fs::write(folder.path().join("1.jsonl"), format!("{header}\n")).unwrap();
+        let mut first = open("1.jsonl");
+        first.save(&draft("text"), &[]).unwrap();
+        let mut second = open("2.jsonl");
+        second.replace(first);
+        assert_eq!(open("1.jsonl").take_recovered(), Some(draft("text")));
+        second.save(&draft("text"), &[]).unwrap();
+        drop(second);
+        assert_eq!(files(folder.path()), [".2.jsonl.draft", "1.jsonl"]);
     }
 
     #[test]
