@@ -136,7 +136,7 @@ impl<'s> Branching<'s> {
                 session.outbox.notice(NoticeLevel::Info, format!("Writing the summary cost ${cost_usd:.4}."));
             }
         }
-        session.run.on_prefix_change("the session continued at another entry");
+        session.cache.on_prefix_change("the session continued at another entry");
         note_context(session);
         session.publish();
         let (tail, n_earlier) = session.log.branch_tail(TAIL_ENTRIES);

@@ -330,6 +330,7 @@ impl<'s> Compacting<'s> {
             extra: Extra::new(),
         })));
         session.run.on_compacted();
+        session.cache.on_prefix_change("the conversation was compacted");
         if cost_usd > 0.0 {
             session.outbox.notice(NoticeLevel::Info, format!("Writing the summary cost ${cost_usd:.4}."));
         }

@@ -3,7 +3,7 @@
 //!
 //! [`AgentSession`] dispatches to parts that own their fields and rules: `session_log`
 //! the file, `prompt_queue` what waits, `held_prompts` what waits for trust,
-//! `model_control` the selection, `run_state` what goes on, `project` the folder and its
+//! `model_control` the selection, `run_state` what goes on, `prompt_cache` what the provider caches, `project` the folder and its
 //! trust, `session_settings` the settings, `session_tools` what the model may call,
 //! `outbox` events and snapshot. What takes several of them is in `running` and `opening`. Policies are elsewhere
 //! (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows
@@ -18,6 +18,7 @@ mod held_prompts;
 mod model_control;
 mod opening;
 mod project;
+mod prompt_cache;
 mod prompt_queue;
 mod questions;
 mod recovering;
@@ -65,6 +66,7 @@ use held_prompts::HeldPrompts;
 use model_control::ModelControl;
 use opening::ModelChoice;
 use project::Project;
+use prompt_cache::PromptCache;
 use prompt_queue::{Enqueued, PromptQueue};
 use questions::{Answered, Questions};
 use reviewing::{DraftedSummary, Reviewing};
@@ -131,6 +133,7 @@ struct AgentSession {
     settings: SessionSettings,
     model: ModelControl,
     run: RunState,
+    cache: PromptCache,
     project: Project,
     tools: SessionTools,
     bash: UserBash,
@@ -166,6 +169,7 @@ impl AgentSession {
             model: ModelControl::new(Arc::clone(&services), settings.clone(), selection, outbox.clone()),
             settings: SessionSettings::new(settings, outbox.clone()),
             run: RunState::new(outbox.clone()),
+            cache: PromptCache::new(outbox.clone()),
             project: Project::new(Arc::clone(&services), opened.cwd, opened.project, outbox.clone()),
             tools: SessionTools::new(opened.tools, outbox.clone()),
             bash: UserBash::new(outbox.clone()),

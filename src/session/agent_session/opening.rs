@@ -60,6 +60,7 @@ impl AgentSession {
         self.model.replace(selection);
         SessionSettings::follow(self);
         self.run.reset();
+        self.cache.reset();
         self.steps = StepRecorder::default();
         self.budget.on_session(self.log.store().totals().cost_usd);
         self.announce_open(notice);

@@ -87,6 +87,7 @@ impl<'s> Recovering<'s> {
         let notice = repair.notice(&session.model.model().provider, error);
         session.outbox.notice(NoticeLevel::Warning, notice);
         session.run.on_repair(&repair);
+        session.cache.on_prefix_change("part of the conversation was removed");
         for edit in repair.edits {
             session.append(EntryBody::ContextEdit(Box::new(edit)));
         }

@@ -1,15 +1,12 @@
 //! The session's activity: a run, the wait before a retry, a compaction, or none; and
 //! the results of answers that affect the next one.
 
-use std::sync::Arc;
-
 use tokio::time::Instant;
 
-use crate::ai::{self, AssistantMessage, Message, StopReason};
+use crate::ai::{self, AssistantMessage, StopReason};
 
-use super::super::cache_watch::{CacheWatch, Miss};
 use super::super::compaction::{Summary, SummaryError};
-use super::super::event::{NoticeLevel, SessionEvent};
+use super::super::event::SessionEvent;
 use super::super::outbox::Outbox;
 use super::super::recovery::{Again, Breadth, Next, Recovery, RetryPolicy};
 use super::super::repair::Repair;
@@ -21,7 +18,6 @@ use super::summaries::ActiveSummary;
 pub(super) struct RunState {
     activity: Activity,
     recovery: Recovery,
-    cache: CacheWatch,
     /// Entry of the latest answer of the current run.
     last_answer: Option<EntryId>,
     /// The conversation was compacted because the current prompt did not fit.
@@ -51,7 +47,6 @@ impl RunState {
         Self {
             activity: Activity::Idle,
             recovery: Recovery::default(),
-            cache: CacheWatch::default(),
             last_answer: None,
             overflow_recovered: false,
             context: ContextUsage::default(),
@@ -99,9 +94,8 @@ impl RunState {
 
     // Beginning and end.
 
-    /// Prepares for a run after `messages`; returns how it differs from an ordinary one.
-    pub(super) fn prepare(&mut self, messages: &[Arc<Message>], is_prompted: bool) -> Again {
-        self.cache.catch_up(messages);
+    /// Prepares for a run; returns how it differs from an ordinary one.
+    pub(super) fn prepare(&mut self, is_prompted: bool) -> Again {
         if is_prompted {
             self.recovery.prompted();
             self.overflow_recovered = false;
@@ -167,20 +161,11 @@ impl RunState {
 
     // Answers.
 
-    /// Records an answer to the request with `messages`, stored as entry `id`. The provider keeps its prompt for
-    /// `kept_ms`; returns the part of it that was paid for again.
-    pub(super) fn on_answer(
-        &mut self,
-        id: EntryId,
-        answer: &AssistantMessage,
-        messages: &[Arc<Message>],
-        kept_ms: u64,
-    ) -> Option<Miss> {
+    /// Records an answer, stored as entry `id`.
+    pub(super) fn on_answer(&mut self, id: EntryId, answer: &AssistantMessage) {
         self.last_answer = Some(id);
         self.context.note(answer);
-        let miss = self.cache.answered(answer, messages, kept_ms);
         self.outbox.update(|state| self.show(state));
-        miss
     }
 
     /// Ends retries if the answer succeeded.
@@ -193,11 +178,6 @@ impl RunState {
         if attempt > 0 {
             self.outbox.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
         }
-    }
-
-    /// Records that an earlier part of the conversation has changed.
-    pub(super) fn on_prefix_change(&mut self, what: &'static str) {
-        self.cache.rewritten(what);
     }
 
     /// The entry that hides a failed answer: the file keeps it, but the model no longer
@@ -255,7 +235,6 @@ impl RunState {
     /// Records that a summary replaced the beginning: the context use is
     /// unknown until the next answer.
     pub(super) fn on_compacted(&mut self) {
-        self.cache.rewritten("the conversation was compacted");
         self.context.tokens = None;
     }
 
@@ -303,14 +282,6 @@ impl RunState {
 
     pub(super) fn on_repair(&mut self, repair: &Repair) {
         self.recovery.repaired(repair.thinking_off, repair.no_continuation);
-        self.cache.rewritten("part of the conversation was removed");
-    }
-
-    pub(super) fn report_miss(&self, miss: Miss) {
-        let Miss { tokens, cause } = miss;
-        let reason = cause.describe();
-        let text = format!("Cache miss: {tokens} prompt tokens were billed again; {reason}.");
-        self.outbox.notice(NoticeLevel::Info, text);
     }
 
     /// Sets the snapshot's fields about the run.

@@ -26,7 +26,8 @@ impl AgentSession {
         let branch = self.log.context_branch();
         let messages = projection::messages(&branch);
         self.steps.on_run_start(&branch, !prompts.is_empty());
-        let again = self.run.prepare(&messages, !prompts.is_empty());
+        let again = self.run.prepare(!prompts.is_empty());
+        self.cache.on_run_start(&messages);
         if !prompts.is_empty() {
             self.queue.on_prompt_sent();
         }
@@ -139,11 +140,9 @@ impl AgentSession {
         match &**message {
             Message::Assistant(answer) => {
                 let kept_ms = cache_watch::kept_ms(self.model.model(), self.services.long_cache);
-                let miss = self.run.on_answer(entry_id, answer, &request, kept_ms);
                 let is_shown = self.settings.get().values.show_cache_miss_notices;
-                if let Some(miss) = miss.filter(|_| is_shown) {
-                    self.run.report_miss(miss);
-                }
+                self.run.on_answer(entry_id, answer);
+                self.cache.on_answer(answer, &request, kept_ms, is_shown);
                 self.run.on_outcome(answer);
                 self.budget.on_usage(&answer.provider, &answer.usage);
                 if !answer.is_failed() {
