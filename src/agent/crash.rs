@@ -187,6 +187,10 @@ impl Hooks for Watched<'_> {
         self.hooks.prepare_request(next)
     }
 
+    fn on_request(&mut self, request: &Arc<Request>) {
+        self.hooks.on_request(request);
+    }
+
     fn settle_result<'a>(&'a mut self, call: &'a ToolCall, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
         self.hooks.settle_result(call, output)
     }

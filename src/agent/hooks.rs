@@ -26,6 +26,9 @@ pub trait Hooks: Send {
     /// loop waits.
     fn prepare_request<'a>(&'a mut self, next: &'a mut NextRequest) -> BoxFuture<'a, ()>;
 
+    /// Called with each request as it is sent, before its answer begins.
+    fn on_request(&mut self, _request: &Arc<Request>) {}
+
     /// Handles the result of `call` before it is emitted or stored; may change every part of it.
     fn settle_result<'a>(
         &'a mut self,

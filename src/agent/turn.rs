@@ -29,7 +29,9 @@ pub(super) async fn stream_answer(
         return Answered::of(failed(pending, StopReason::Aborted, "Request was aborted"));
     }
     let mut builder = MessageBuilder::new(pending);
-    let asked = catch_unwind(AssertUnwindSafe(|| provider.stream(Arc::new(request.clone()), cancel.clone())));
+    let request = Arc::new(request.clone());
+    hooks.on_request(&request);
+    let asked = catch_unwind(AssertUnwindSafe(|| provider.stream(request, cancel.clone())));
     let mut stream = match asked {
         Ok(stream) => stream,
         Err(panic) => return Answered::crashed(builder, &*panic),

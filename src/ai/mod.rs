@@ -20,6 +20,7 @@ mod providers;
 mod requests;
 mod transport;
 
+pub use api::shortest_answer;
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{Failure, FailureClass, Refused, Rejection, RequestPath, classify, rejection, retry_delay};
 pub use messages::{

@@ -71,6 +71,12 @@ pub(super) trait WireApi: Send + Sync {
         None
     }
 
+    /// The least limit of an answer that leaves the rest of the request as it is; `None` if
+    /// there is none.
+    fn shortest_answer(&self, _request: &Request) -> Option<u64> {
+        Some(1)
+    }
+
     /// A remedy for `error`, the text of a rejected request.
     fn hint(&self, _request: &Request, _error: &str) -> Option<String> {
         None
@@ -189,6 +195,23 @@ const APIS: &[(Api, &'static dyn WireApi)] = &[
 
 pub(super) fn find(api: &Api) -> Option<&'static dyn WireApi> {
     APIS.iter().find(|(name, _)| name == api).map(|(_, codec)| *codec)
+}
+
+/// Where users put a limit of their own.
+const LIMIT_FIELDS: [&str; 5] =
+    ["max_tokens", "max_completion_tokens", "max_output_tokens", "generationConfig", "inferenceConfig"];
+
+/// The least [`answer_cap`](crate::ai::StreamOptions::answer_cap) that leaves the rest of `request`
+/// as it is, in tokens; `None` if its API, its thinking budget or a continued answer does not
+/// allow that.
+pub fn shortest_answer(request: &Request) -> Option<u64> {
+    let options = &request.options;
+    let is_fixed = options.continue_from.is_some()
+        || LIMIT_FIELDS.iter().any(|field| options.extra_body.contains_key(*field));
+    if is_fixed {
+        return None;
+    }
+    find(&request.model.api)?.shortest_answer(request)
 }
 
 /// The user's message for an API that is not in the table.

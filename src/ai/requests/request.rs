@@ -42,6 +42,11 @@ impl Request {
         self.model.reads_images() && !self.options.without_images
     }
 
+    /// The limit of an answer that may have `max_tokens`.
+    pub(in crate::ai) fn answer_limit(&self, max_tokens: u64) -> u64 {
+        self.options.answer_cap.map_or(max_tokens, |cap| cap.min(max_tokens))
+    }
+
     pub(in crate::ai) fn traits(&self) -> RequestTraits {
         RequestTraits {
             signed_in: matches!(self.credential, Credential::SignedIn(_)),
@@ -97,6 +102,10 @@ pub struct StreamOptions {
     pub top_p: Option<f64>,
     /// Maximum number of tokens in the answer; clamped to model and window.
     pub max_tokens: Option<u64>,
+    /// Ends the answer after this many tokens and changes nothing else of the request: unlike
+    /// with `max_tokens`, thinking keeps its budget. See
+    /// [`shortest_answer`](crate::ai::shortest_answer).
+    pub answer_cap: Option<u64>,
     /// Texts that end the answer.
     pub stop_sequences: Vec<String>,
     /// Whether tools are called.

@@ -1,6 +1,6 @@
 //! Which earlier messages requests contain.
 
-use pi::ai::{StreamEvent, preview_request};
+use pi::ai::{Request, StreamEvent, ThinkingLevel, preview_request, shortest_answer};
 use serde_json::{Value, json};
 
 use super::{everything, read, usage};
@@ -241,5 +241,44 @@ fn two_requests_for_the_same_are_the_same() {
         let script = everything(*row);
         assert_eq!(decode(*row, &script), decode(*row, &script), "{}", row.api());
         assert_eq!(after(*row, &script, true), after(*row, &script, true), "{}", row.api());
+    }
+}
+
+/// `body` without the limit of the answer, and the limit.
+fn without_limit(mut body: Value) -> (Value, Option<u64>) {
+    let mut limit = None;
+    for field in ["max_tokens", "max_completion_tokens", "max_output_tokens"] {
+        limit = limit.or(body.as_object_mut().unwrap().remove(field));
+    }
+    for (object, field) in [("generationConfig", "maxOutputTokens"), ("inferenceConfig", "maxTokens")] {
+        limit = limit.or(body.get_mut(object).and_then(|object| object.as_object_mut()?.remove(field)));
+    }
+    (body, limit.and_then(|limit| limit.as_u64()))
+}
+
+#[test]
+fn a_request_with_the_shortest_answer_differs_in_its_limit_alone() {
+    let preview = |request: &Request| without_limit(preview_request(request).unwrap().body);
+    for (row, level) in
+        ROWS.iter().flat_map(|row| [ThinkingLevel::Off, ThinkingLevel::High].map(|level| (row, level)))
+    {
+        let messages = [user(json!("hi"))];
+        let mut whole = request(model(*row, "http://x"), &messages);
+        whole.options.thinking = level;
+        let Some(cap) = shortest_answer(&whole) else {
+            // Its thinking has a budget, or the service accepts no limit.
+            let body = preview_request(&whole).unwrap().body;
+            let reason = body.to_string().contains("budget_tokens") || preview(&whole).1.is_none();
+            assert!(reason, "{}: {body}", row.api());
+            continue;
+        };
+        let mut capped = whole.clone();
+        capped.options.answer_cap = Some(cap);
+        let ((body, limit), (capped_body, capped_limit)) = (preview(&whole), preview(&capped));
+        assert_eq!(body, capped_body, "{}", row.api());
+        assert!(limit > Some(1_000) && capped_limit == Some(cap) && cap <= 16, "{}: {limit:?}", row.api());
+        // Limits of the user's own come last, so they cannot be lowered.
+        whole.options.extra_body = json!({"max_tokens": 5}).as_object().unwrap().clone();
+        assert_eq!(shortest_answer(&whole), None);
     }
 }

@@ -83,6 +83,15 @@ impl Thinking {
     }
 }
 
+/// A thinking budget must be less than the limit of the answer.
+pub(super) fn shortest_answer(request: &Request) -> Option<u64> {
+    let compat = AnthropicCompat::for_request(&request.model, request.traits());
+    match Thinking::of(request, &compat, request.model.max_tokens) {
+        Thinking::Budget(_) => None,
+        Thinking::Unset | Thinking::Off | Thinking::Effort(_) => Some(1),
+    }
+}
+
 pub(super) fn told_effort(request: &Request) -> Option<String> {
     let compat = AnthropicCompat::for_request(&request.model, request.traits());
     let thinking = Thinking::of(request, &compat, request.model.max_tokens);
@@ -194,7 +203,7 @@ fn body<'a>(
     wire::Body {
         model: (host == Host::Direct).then_some(&request.model.id),
         anthropic_version: (host == Host::Vertex).then_some("vertex-2023-10-16"),
-        max_tokens: prompt.max_tokens,
+        max_tokens: request.answer_limit(prompt.max_tokens),
         stream: true,
         system,
         messages: messages(prompt, compat, strict, mark, told, continuation::beginning(request)),

@@ -35,6 +35,14 @@ pub(super) fn write(request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, Enco
     Ok(headers(request)?.0)
 }
 
+/// A thinking budget must be less than the limit of the answer, and some models choose the
+/// limit themselves.
+pub(super) fn shortest_answer(request: &Request) -> Option<u64> {
+    let model = &request.model;
+    let thinking = Family::of(model).thinking(request, &BedrockCompat::of(model), model.max_tokens, true);
+    (!thinking.fixes_length && !thinking.has_budget()).then_some(1)
+}
+
 fn headers(request: &Request) -> Result<Headers, EncodeError> {
     let mut headers = Headers::default();
     headers.set("content-type", "application/json")?;
@@ -67,7 +75,7 @@ fn body<'a>(
         messages: messages(prompt, family, point),
         system: system(prompt, family, point),
         inference_config: InferenceConfig {
-            max_tokens: Some(prompt.max_tokens).filter(|_| !thinking.fixes_length),
+            max_tokens: Some(request.answer_limit(prompt.max_tokens)).filter(|_| !thinking.fixes_length),
             temperature: options.temperature.filter(|_| samples),
             top_p: options.top_p.filter(|_| samples),
             stop_sequences: stops.filter(|stop| family.takes_stops() && !stop.trim().is_empty()).collect(),

@@ -39,6 +39,13 @@ pub(super) struct Thinking {
     pub(super) fixes_length: bool,
 }
 
+impl Thinking {
+    /// Whether they contain a number of tokens.
+    pub(super) fn has_budget(&self) -> bool {
+        self.fields.as_ref().is_some_and(|fields| fields["thinking"].get("budget_tokens").is_some())
+    }
+}
+
 /// The parts of a request that can end with a cache point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CachePoints {

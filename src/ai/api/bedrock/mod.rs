@@ -56,6 +56,10 @@ impl WireApi for BedrockConverse {
             .map_err(|_| EncodeError::Header("authorization".to_owned()))
     }
 
+    fn shortest_answer(&self, request: &Request) -> Option<u64> {
+        encode::shortest_answer(request)
+    }
+
     fn hint(&self, request: &Request, error: &str) -> Option<String> {
         error.contains("on-demand throughput").then(|| {
             let id = &request.model.id;

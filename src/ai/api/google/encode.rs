@@ -58,7 +58,7 @@ fn body<'a>(request: &'a Request, prompt: &'a Prompt<'a>) -> Body<'a> {
         generation_config: GenerationConfig {
             temperature: options.temperature.filter(|_| samples),
             top_p: options.top_p.filter(|_| samples),
-            max_output_tokens: prompt.max_tokens,
+            max_output_tokens: request.answer_limit(prompt.max_tokens),
             stop_sequences: &options.stop_sequences,
             thinking_config: family.thinking(model, options, prompt.max_tokens),
         },

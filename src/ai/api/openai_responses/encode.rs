@@ -111,7 +111,7 @@ fn body<'a>(
         store: compat.supports_store.then_some(false),
         max_output_tokens: compat
             .supports_max_output_tokens
-            .then_some(prompt.max_tokens.max(MIN_OUTPUT_TOKENS)),
+            .then_some(request.answer_limit(prompt.max_tokens).max(MIN_OUTPUT_TOKENS)),
         temperature: options.temperature.filter(|_| compat.supports_temperature),
         top_p: options.top_p.filter(|_| compat.supports_temperature),
         tools,
@@ -123,6 +123,12 @@ fn body<'a>(
         prompt_cache_options: (compat.cache_retention == CacheRetention::HalfHour)
             .then_some(CacheOptions { ttl: "30m" }),
     }
+}
+
+/// Some services accept no limit.
+pub(super) fn shortest_answer(request: &Request) -> Option<u64> {
+    let compat = ResponsesCompat::for_request(&request.model, request.traits());
+    compat.supports_max_output_tokens.then_some(MIN_OUTPUT_TOKENS)
 }
 
 /// The thinking effort in the API's words; `None` if thinking is off.

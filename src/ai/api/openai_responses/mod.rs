@@ -47,4 +47,8 @@ impl WireApi for OpenAiResponses {
     fn told_effort(&self, request: &Request) -> Option<String> {
         encode::told_effort(request)
     }
+
+    fn shortest_answer(&self, request: &Request) -> Option<u64> {
+        encode::shortest_answer(request)
+    }
 }

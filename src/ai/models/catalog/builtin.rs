@@ -54,6 +54,7 @@ struct Row {
     thinking_level_map: BTreeMap<ThinkingLevel, Option<Value>>,
     #[serde(default)]
     compat: Map<String, Value>,
+    prompt_cache: Option<Value>,
 }
 
 impl Row {
@@ -73,6 +74,7 @@ impl Row {
             max_tokens: self.max_tokens,
             thinking_level_map: self.thinking_level_map,
             compat: self.compat,
+            extra: self.prompt_cache.map(|cache| ("promptCache".to_owned(), cache)).into_iter().collect(),
             ..Model::default()
         }
     }
