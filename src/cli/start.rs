@@ -211,6 +211,7 @@ impl Setup {
             gate: Arc::new(AllowAll),
             disk: Arc::new(SystemDisk),
             sessions,
+            warms_caches: front != Front::Print,
             long_cache: self.env.get("PI_CACHE_RETENTION").is_some_and(|wish| wish == "long"),
         };
         Ok((services, problems))

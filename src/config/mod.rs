@@ -42,11 +42,12 @@ pub use oauth::{
 };
 pub use secret::Secret;
 pub use settings::{
-    BatchSize, BranchSummaryPolicy, BudgetLimits, Capability, CompactionBudget, CompactionOverride,
-    CompactionPolicy, DeliveryTime, DoubleEscape, EffectiveSettings, ExitOutput, FullscreenSettings,
-    InProject, Kind as SettingKind, Layer, LayoutSettings, LiveSettings, PictureProtocol, ProjectSettings,
-    ROWS, ResizeMode, Row, SaveError, Scrollbar, SettingChange, SettingError, Settings, SettingsFile,
-    SettingsProblem, SettingsWatch, SettingsWrite, TreeFilter, TuiMode, schema as settings_schema,
+    BatchSize, BranchSummaryPolicy, BudgetLimits, CacheWarmingMode, Capability, CompactionBudget,
+    CompactionOverride, CompactionPolicy, DeliveryTime, DoubleEscape, EffectiveSettings, ExitOutput,
+    FullscreenSettings, InProject, Kind as SettingKind, Layer, LayoutSettings, LiveSettings, PictureProtocol,
+    ProjectSettings, ROWS, ResizeMode, Row, SaveError, Scrollbar, SettingChange, SettingError, Settings,
+    SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TreeFilter, TuiMode,
+    schema as settings_schema,
 };
 pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,

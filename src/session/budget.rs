@@ -178,6 +178,13 @@ impl Budget {
         Some(Exceeded { period, spent: account.spent_usd, limit: account.limit_usd })
     }
 
+    /// Whether no limit is exceeded, and none would be after a request that costs `usd`.
+    pub(super) fn allows(&self, usd: f64) -> bool {
+        let accounts = [&self.turn, &self.session, &self.day];
+        let has_room = |a: &Account| a.step_usd == 0.0 || a.spent_usd + usd <= a.limit_usd;
+        self.exceeded().is_none() && accounts.into_iter().all(has_room)
+    }
+
     /// Raises every exceeded limit by the amount in the settings.
     pub(super) fn raise(&mut self) {
         if self.answers.is_reached() {

@@ -53,6 +53,7 @@ pub struct SessionBuilder {
     prompt: PromptOptions,
     trust: Option<bool>,
     answers_questions: bool,
+    warms_caches: bool,
     gate: Arc<dyn ToolGate>,
     sessions: Option<PathBuf>,
 }
@@ -98,8 +99,16 @@ impl SessionBuilder {
             trust: None,
             answers_questions: false,
             gate: Arc::new(AllowAll),
+            warms_caches: false,
             sessions: None,
         }
+    }
+
+    /// Lets sessions send requests that keep the provider's cache, as the setting
+    /// `cacheWarming` says. Without it, they send none that nobody asked for.
+    pub fn warms_caches(mut self) -> Self {
+        self.warms_caches = true;
+        self
     }
 
     /// Reads keys, the home directory and the search path of commands from `env`:
@@ -250,6 +259,7 @@ impl SessionBuilder {
             disk: Arc::new(SystemDisk),
             sessions: self.sessions,
             long_cache: false,
+            warms_caches: self.warms_caches,
             quotas: transport.quotas().clone(),
         };
         Ok((services, problems))

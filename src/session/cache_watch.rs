@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::ai::{AssistantMessage, Message, Model, ThinkingLevel};
 
 use super::cache_prefix::{Difference, Prefix};
+use super::cache_warming::known_lifetime_ms;
 
 /// Smaller misses are not reported.
 const WORTH_TOKENS: u64 = 4_096;
@@ -21,9 +22,7 @@ const LONG_MS: u64 = 60 * 60_000;
 /// or the default. `long` means that the request asked for a long
 /// lifetime.
 pub(super) fn kept_ms(model: &Model, long: bool) -> u64 {
-    let (name, usual_ms) = if long { ("long", LONG_MS) } else { ("short", SHORT_MS) };
-    let seconds = model.extra.get("promptCache").and_then(|cache| cache.get(name)?.as_u64());
-    seconds.map_or(usual_ms, |seconds| seconds.saturating_mul(1_000))
+    known_lifetime_ms(model, long).unwrap_or(if long { LONG_MS } else { SHORT_MS })
 }
 
 /// The contents of the provider's cache, as its answers report them.
@@ -120,6 +119,13 @@ impl CacheWatch {
     /// Records that the session changed an earlier part of the conversation.
     pub(super) fn rewritten(&mut self, what: &'static str) {
         self.rewritten = Some(what);
+    }
+
+    /// Records that a request at `at_ms` kept the prompt in the cache.
+    pub(super) fn used(&mut self, at_ms: u64) {
+        if let Some(last) = &mut self.last {
+            last.at_ms = at_ms;
+        }
     }
 
     /// Records an answer to the request with `messages`; `kept_ms` is the provider's cache

@@ -8,6 +8,7 @@ mod agent_session;
 mod budget;
 mod builder;
 mod cache_prefix;
+mod cache_warming;
 mod cache_watch;
 mod client;
 mod command;
@@ -50,6 +51,7 @@ pub use crate::util::clock::Clock;
 pub use agent_session::start;
 pub use budget::BudgetPeriod;
 pub use builder::{BuildError, SessionBuilder};
+pub use cache_warming::{CacheWarmth, NotWarmed, WarmingCosts, WarmingStatus};
 pub use client::{PromptError, Session};
 pub use command::{
     IfBusy, LeftBranch, OtherCommands, PromptDraft, Reply, Scope, SessionCommand, SummaryDecision,

@@ -33,6 +33,8 @@ use super::services::Services;
 pub(super) enum Report {
     /// The loop waits until `taken` is answered, if present.
     Event { event: AgentEvent, taken: Option<oneshot::Sender<()>> },
+    /// This request is sent now.
+    Sending(Arc<Request>),
     /// Requests the changes for the next model call; `said` is the transcript's system state.
     NextRequest { said: SystemState, reply: oneshot::Sender<RequestChange> },
     /// Whether a call with validated arguments may run.
@@ -203,6 +205,10 @@ impl Hooks for RunHooks {
         if self.outbox.wants_deltas() {
             drop(self.reports.send(Report::event(AgentEvent::MessageUpdate(event.clone()))));
         }
+    }
+
+    fn on_request(&mut self, request: &Arc<Request>) {
+        drop(self.reports.send(Report::Sending(Arc::clone(request))));
     }
 
     fn prepare_request<'a>(&'a mut self, next: &'a mut NextRequest) -> BoxFuture<'a, ()> {

@@ -51,6 +51,9 @@ pub struct Services {
     pub sessions: Option<PathBuf>,
     /// Whether providers are asked for a long cache retention.
     pub long_cache: bool,
+    /// Whether sessions may send requests that keep the provider's cache, as the setting
+    /// `cacheWarming` says.
+    pub warms_caches: bool,
     /// What providers report about their limits.
     pub quotas: Quotas,
 }

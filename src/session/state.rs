@@ -7,6 +7,7 @@ use crate::agent::SteeringDelivery;
 use crate::ai::{AssistantMessage, Message, Model, Quota, ScopedModel, ThinkingLevel, Usage, is_flat_rate};
 use crate::config::{EffectiveSettings, Trust};
 
+use super::cache_warming::CacheWarmth;
 use super::question::Question;
 use super::resources::{OutsideLink, PromptTemplate, Skill};
 use super::store::{EntryId, Header};
@@ -78,6 +79,8 @@ pub struct SessionState {
     pub stopped_by_limit: bool,
     /// The limits that the model's provider reported last.
     pub quota: Option<Arc<Quota>>,
+    /// How the provider's cache of the conversation is kept.
+    pub cache_warmth: CacheWarmth,
 }
 
 impl SessionState {
@@ -115,6 +118,7 @@ impl SessionState {
             summary_draft: None,
             stopped_by_limit: false,
             quota: None,
+            cache_warmth: CacheWarmth::default(),
         }
     }
 }

@@ -21,6 +21,7 @@ mod auth_process;
 mod aws;
 mod bad_input;
 mod budget;
+mod cache_warming;
 mod certificates;
 mod cli;
 mod compaction;

@@ -65,6 +65,30 @@ impl BatchSize {
     }
 }
 
+/// When requests keep the provider's cache of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheWarmingMode {
+    /// Never.
+    Off,
+    /// While the agent works.
+    Streaming,
+    /// Also while it waits for the user.
+    #[default]
+    Idle,
+}
+
+impl CacheWarmingMode {
+    /// As in `settings.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Streaming => "streaming",
+            Self::Idle => "idle",
+        }
+    }
+}
+
 /// Whether the terminal has a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -113,6 +137,8 @@ pub struct Settings {
     pub sampling: SamplingPolicy,
     /// Whether notices say that prompt tokens were billed again.
     pub show_cache_miss_notices: bool,
+    /// When requests keep the provider's cache.
+    pub cache_warming: CacheWarmingMode,
     /// Whether to warn that Anthropic may bill requests on a subscription as extra usage.
     pub warn_extra_usage: bool,
     /// Whether the screen leaves out thinking.
@@ -341,6 +367,7 @@ impl Settings {
             enabled_models: reader.get("enabledModels"),
             sampling: reader.sampling(),
             show_cache_miss_notices: reader.get("showCacheMissNotices"),
+            cache_warming: reader.get("cacheWarming"),
             warn_extra_usage: reader.get("warnings.anthropicExtraUsage"),
             hide_thinking: reader.get("hideThinkingBlock"),
             steering_delivery: reader.get("steeringDelivery"),

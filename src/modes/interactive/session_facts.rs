@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::ai::{Cost, Quota};
 use crate::session::{
-    SessionState, UsageRecord, UsageReport, UsageSum, read_quotas, read_usage, usage_since,
+    CacheWarmth, SessionState, UsageRecord, UsageReport, UsageSum, WarmingCosts, WarmingStatus, read_quotas,
+    read_usage, usage_since,
 };
 use crate::util::clock::Zone;
 use crate::util::counted;
@@ -100,10 +101,30 @@ fn describe(
     }
     let report = &usage.session;
     rows.extend(savings_line(&report.total).map(|line| ("Cache", line)));
+    rows.push(("Cache warming", warming_line(session, now_ms)));
     rows.extend(rate_line(report).map(|line| ("Rate", line)));
     rows.extend(usage.quota.as_ref().map(|quota| ("Limits", quota_line(quota, now_ms, zone))));
     let rows: Vec<String> = rows.iter().map(|(name, value)| format!("- **{name}**: {value}")).collect();
     format!("{}\n\n{}", rows.join("\n"), costs(session, usage))
+}
+
+/// How the provider's cache is kept: the setting, what happens next, and what that costs.
+fn warming_line(session: &SessionState, now_ms: u64) -> String {
+    let CacheWarmth { status, costs } = &session.cache_warmth;
+    let mode = session.settings.values.cache_warming.name();
+    let status = match status {
+        WarmingStatus::Unplanned => "no answer yet".to_owned(),
+        WarmingStatus::Sending => "asking the provider now".to_owned(),
+        WarmingStatus::Planned { at_ms } => match at_ms.saturating_sub(now_ms).div_ceil(60_000) {
+            0 | 1 => "next request within a minute".to_owned(),
+            minutes => format!("next request in {minutes} minutes"),
+        },
+        WarmingStatus::Stopped(why) => why.describe().to_owned(),
+    };
+    let costs = costs.map_or_else(String::new, |WarmingCosts { miss_usd, warm_usd }| {
+        format!("; a miss costs {}, keeping the cache {} each time", usd(miss_usd), usd(warm_usd))
+    });
+    format!("{mode}: {status}{costs}")
 }
 
 /// The table of tokens and dollars; periods without requests are left out.
@@ -151,6 +172,7 @@ pub(super) mod tests {
     use serde_json::json;
 
     use crate::ai::{Millis, Model};
+    use crate::session::NotWarmed;
 
     use super::*;
 
@@ -198,6 +220,25 @@ pub(super) mod tests {
             quota: None,
         };
         describe(&session, &usage, Millis(2_000).0, &zone, Some(Path::new("/home/me")))
+    }
+
+    #[test]
+    fn cache_warming_is_shown_with_mode_status_and_costs() {
+        let costs = WarmingCosts { miss_usd: 0.48, warm_usd: 0.02 };
+        let check = |status: WarmingStatus, costs: Option<WarmingCosts>, expected: &str| {
+            let mut session = SessionState::of(&Arc::new(Model::default()), Path::new("/"));
+            session.cache_warmth = CacheWarmth { status, costs };
+            assert_eq!(warming_line(&session, 1_000), expected);
+        };
+        check(WarmingStatus::Unplanned, None, "idle: no answer yet");
+        check(
+            WarmingStatus::Planned { at_ms: 241_000 },
+            Some(costs),
+            "idle: next request in 4 minutes; a miss costs $0.48, keeping the cache $0.02 each time",
+        );
+        check(WarmingStatus::Planned { at_ms: 500 }, None, "idle: next request within a minute");
+        check(WarmingStatus::Sending, None, "idle: asking the provider now");
+        check(WarmingStatus::Stopped(NotWarmed::Plan), None, "idle: a plan pays for the requests");
     }
 
     #[test]

@@ -34,6 +34,12 @@ impl<'s> Budgeting<'s> {
         Err(Refusal::OverBudget { reason: text }.into())
     }
 
+    /// Whether the limits allow a request that costs about `usd`, without asking anybody.
+    pub(super) async fn allows(&mut self, usd: f64) -> bool {
+        self.load_day().await;
+        self.session.budget.allows(usd)
+    }
+
     /// Reports that a run was stopped, and asks whether to continue it. `is_resumable` means
     /// that the model has not seen the results of its calls.
     pub(super) fn on_stopped(&mut self, is_resumable: bool) {

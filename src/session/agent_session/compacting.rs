@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::ai::{self, AssistantMessage, Extra, Message, Model, StopReason, SystemState, Usage};
 
+use super::super::cache_warming::NotWarmed;
 use super::super::command::Reply;
 use super::super::compaction::{
     self, CompactionPlan, NothingToCompact, PlanLimits, Summarizer, Summary, SummaryError, context_tokens,
@@ -223,6 +224,7 @@ impl<'s> Compacting<'s> {
         Begun { reason, focus, with_review }: Begun,
         then: AfterCompaction,
     ) {
+        self.session.cache.stop(NotWarmed::Changed);
         let cancel = summarizer.cancel.clone();
         let planned = plan.clone();
         let task = tokio::spawn(async move { summarizer.summarize(&planned, focus.as_deref()).await });

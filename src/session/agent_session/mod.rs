@@ -5,7 +5,7 @@
 //! the file, `prompt_queue` what waits, `held_prompts` what waits for trust,
 //! `model_control` the selection, `run_state` what goes on, `prompt_cache` what the provider caches, `project` the folder and its
 //! trust, `session_settings` the settings, `session_tools` what the model may call,
-//! `outbox` events and snapshot. What takes several of them is in `running` and `opening`. Policies are elsewhere
+//! `outbox` events and snapshot. What takes several of them is in `running`, `opening` and `warming`. Policies are elsewhere
 //! (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows
 //! something as finished goes out after it was written.
 
@@ -29,6 +29,7 @@ mod session_log;
 mod session_settings;
 mod session_tools;
 mod summaries;
+mod warming;
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -44,6 +45,7 @@ use crate::config::{LiveSettings, ProjectSettings, SettingChange};
 use crate::util::panics::panic_text;
 
 use super::budget::Budget;
+use super::cache_warming::NotWarmed;
 use super::command::{Reply, Scope, SessionCommand, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionHandle};
@@ -66,7 +68,7 @@ use held_prompts::HeldPrompts;
 use model_control::ModelControl;
 use opening::ModelChoice;
 use project::Project;
-use prompt_cache::PromptCache;
+use prompt_cache::{CacheInput, PromptCache};
 use prompt_queue::{Enqueued, PromptQueue};
 use questions::{Answered, Questions};
 use reviewing::{DraftedSummary, Reviewing};
@@ -74,6 +76,7 @@ use run_state::{RunInput, RunState};
 use session_log::{LogInput, SessionLog};
 use session_settings::SessionSettings;
 use session_tools::SessionTools;
+use warming::Warming;
 
 /// Number of entries that are shown when a session is opened.
 const TAIL_ENTRIES: usize = 400;
@@ -151,6 +154,7 @@ enum Input {
     Bash((BashId, UserBashEvent)),
     Log(LogInput),
     Settings(Vec<&'static str>),
+    Cache(CacheInput),
 }
 
 impl AgentSession {
@@ -167,9 +171,9 @@ impl AgentSession {
             queue: PromptQueue::new(&values.values, files.0, files.1, outbox.clone()),
             held: HeldPrompts::default(),
             model: ModelControl::new(Arc::clone(&services), settings.clone(), selection, outbox.clone()),
+            cache: PromptCache::new(Arc::clone(&services), settings.clone(), outbox.clone()),
             settings: SessionSettings::new(settings, outbox.clone()),
             run: RunState::new(outbox.clone()),
-            cache: PromptCache::new(outbox.clone()),
             project: Project::new(Arc::clone(&services), opened.cwd, opened.project, outbox.clone()),
             tools: SessionTools::new(opened.tools, outbox.clone()),
             bash: UserBash::new(outbox.clone()),
@@ -224,6 +228,7 @@ impl AgentSession {
                     self.follow_log();
                 }
                 Input::Settings(keys) => SessionSettings::apply(&mut self, keys),
+                Input::Cache(input) => Warming::of(&mut self).on_input(input).await,
             }
         }
     }
@@ -236,6 +241,7 @@ impl AgentSession {
             event = self.bash.next_event() => Input::Bash(event),
             input = self.log.next_input() => Input::Log(input),
             keys = self.settings.changed() => Input::Settings(keys),
+            input = self.cache.next_input() => Input::Cache(input),
         }
     }
 
@@ -422,6 +428,7 @@ impl AgentSession {
     async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
         let before = Arc::clone(self.model.model());
         self.model.select(selection).await?;
+        self.cache.stop(NotWarmed::Changed);
         let model = self.model.model();
         if *model != before {
             self.run.on_model_change();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::ai::Message;
 use crate::config::Trust;
 
+use super::super::cache_warming::NotWarmed;
 use super::super::command::Reply;
 use super::super::event::{NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
@@ -77,6 +78,7 @@ impl AgentSession {
             self.project.show(state);
             self.tools.show(state);
             self.run.show(state);
+            self.cache.show(state);
             self.queue.show(state);
             self.model.show(state);
             self.settings.show(state);
@@ -119,6 +121,7 @@ impl AgentSession {
 
     /// Ends all activity, keeps partial results, and makes everything durable.
     pub(super) async fn stop(&mut self) {
+        self.cache.stop(NotWarmed::Changed);
         self.abort();
         while matches!(self.run.phase(), Phase::Running | Phase::Compacting) {
             let input = self.run.next_input().await;

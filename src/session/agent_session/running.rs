@@ -7,7 +7,6 @@ use tokio::sync::oneshot;
 use crate::agent::{AgentEvent, RunOutcome};
 use crate::ai::{self, Credential, Message, StopReason, SystemState};
 
-use super::super::cache_watch;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
 use super::super::question::PendingCall;
@@ -77,6 +76,7 @@ impl AgentSession {
                 let Some(run) = self.run.take_run() else { return };
                 Compacting::of(self).on_next_request(PausedRun { run, said, reply }).await;
             }
+            Report::Sending(request) => self.cache.on_request(request),
             Report::Gate { call, arguments, touches, reply } => {
                 let spec = self.tools.registry().get(&call.name).map(|tool| tool.spec());
                 let project = &self.project.context().state;
@@ -139,10 +139,8 @@ impl AgentSession {
         self.steps.on_message(&entry_id, message);
         match &**message {
             Message::Assistant(answer) => {
-                let kept_ms = cache_watch::kept_ms(self.model.model(), self.services.long_cache);
-                let is_shown = self.settings.get().values.show_cache_miss_notices;
                 self.run.on_answer(entry_id, answer);
-                self.cache.on_answer(answer, &request, kept_ms, is_shown);
+                self.cache.on_answer(answer, &request, self.model.model());
                 self.run.on_outcome(answer);
                 self.budget.on_usage(&answer.provider, &answer.usage);
                 if !answer.is_failed() {
@@ -236,6 +234,7 @@ impl AgentSession {
     }
 
     pub(super) async fn settle(&mut self, aborted: bool) {
+        self.cache.on_idle();
         self.publish();
         self.queue.on_settled(aborted);
         self.log.sync().await;

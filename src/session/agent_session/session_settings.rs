@@ -71,6 +71,9 @@ impl SessionSettings {
         if keys.contains(&"enabledModels") {
             session.model.follow_scope();
         }
+        if keys.contains(&"cacheWarming") {
+            session.cache.on_mode_change();
+        }
         session.outbox.update(|state| {
             session.queue.show(state);
             session.model.show(state);

@@ -281,6 +281,7 @@ impl SessionBench {
             disk: Arc::clone(&self.disk),
             sessions: self.sessions.map(|name| self.path(name)),
             long_cache: false,
+            warms_caches: true,
             quotas: Quotas::default(),
         }
     }

@@ -68,7 +68,8 @@ fn body<'a>(
     let options = &request.options;
     let level = request.model.clamp_thinking(options.thinking);
     let thinks = request.model.reasoning && level != ThinkingLevel::Off;
-    let max_tokens = |field| (compat.max_tokens_field == field).then_some(request.answer_limit(prompt.max_tokens));
+    let max_tokens =
+        |field| (compat.max_tokens_field == field).then_some(request.answer_limit(prompt.max_tokens));
     let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
     let for_long = options.long_cache && compat.supports_long_cache;
     let mark = compat.anthropic_cache_control.then(|| cache_mark(for_long));
