@@ -5,6 +5,7 @@
 
 mod acp;
 mod auth;
+mod changelog;
 mod config;
 mod exit;
 mod export;

@@ -55,7 +55,6 @@ pub fn command_name(text: &str) -> Option<&str> {
 const NOT_YET: &[(&str, &str)] = &[
     ("share", ""),
     ("bug", ""),
-    ("changelog", ""),
     ("debug", ""),
     ("mcp", ""),
     ("llama", "/model lists local servers automatically"),

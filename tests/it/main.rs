@@ -23,6 +23,7 @@ mod bad_input;
 mod budget;
 mod cache_warming;
 mod certificates;
+mod changelog;
 mod cli;
 mod compaction;
 mod context;

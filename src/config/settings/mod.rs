@@ -171,6 +171,8 @@ pub struct Settings {
     pub shell_command_prefix: Option<String>,
     /// The name of the theme.
     pub theme: String,
+    /// Whether one line takes the place of what changed in an update.
+    pub collapse_changelog: bool,
     /// Whether the start shows nothing.
     pub quiet_startup: bool,
     /// Whether prompts are kept for later sessions.
@@ -384,6 +386,7 @@ impl Settings {
             shell_path: reader.get("shellPath"),
             shell_command_prefix: reader.get("shellCommandPrefix"),
             theme: reader.get("theme"),
+            collapse_changelog: reader.get("collapseChangelog"),
             quiet_startup: reader.get("quietStartup"),
             prompt_history: reader.get("promptHistory"),
             reduced_motion: reader.get("reducedMotion"),

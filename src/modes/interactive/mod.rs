@@ -67,6 +67,7 @@ use crate::tui::term::{Control, InputEvent, ProgramState};
 use crate::util::clock::Clock;
 
 use super::Prompt;
+use super::changelog::News;
 use super::output::write_err;
 use app::App;
 use appearance::{Looks, in_tmux};
@@ -110,6 +111,8 @@ struct Interactive {
     exit: Option<ExitCode>,
     /// Problems in the user's files, until they have been shown.
     problems: Vec<String>,
+    /// What is new in this version.
+    news: Option<News>,
 }
 
 impl Interactive {
@@ -134,6 +137,11 @@ impl Interactive {
     async fn run(mut self) -> ExitCode {
         // Events from opening the session belong to the first frame.
         self.on_waiting_events();
+        match self.news.take() {
+            Some(News::Whole(markdown)) => self.app.transcript.text(&markdown),
+            Some(News::Line(text)) => self.app.tell(&text),
+            None => {}
+        }
         for problem in std::mem::take(&mut self.problems) {
             self.app.warn_once(problem);
         }

@@ -19,6 +19,7 @@ use crate::tui::theme::Theme;
 use crate::util::process;
 
 use super::super::Prompt;
+use super::super::changelog;
 use super::super::output::write_err;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
@@ -143,6 +144,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         clock: start.services.clock.clone(),
         exit: None,
         problems,
+        news: changelog::take_news(&start, &settings),
     };
     interactive.begin(start);
     let code = interactive.run().await;

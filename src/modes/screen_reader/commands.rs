@@ -3,6 +3,7 @@
 use crate::ai::ThinkingLevel;
 use crate::session::{IfBusy, Scope, SessionCommand, list};
 
+use super::super::changelog;
 use super::super::sessions::{age, title};
 use super::menu::{Menu, MenuItem};
 use super::{Next, Talk, say};
@@ -28,6 +29,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "resume", args: "[NAME]", help: "Choose a session to continue", run: resume },
     Command { name: "name", args: "TEXT", help: "Name the session", run: name },
     Command { name: "skill:NAME", args: "[TEXT]", help: "Run a skill", run: |_, _| Next::GoOn },
+    Command { name: "changelog", args: "", help: "Read what changed in pi", run: |_, _| changes() },
     Command { name: "quit", args: "", help: "Quit", run: |_, _| Next::Quit },
 ];
 
@@ -59,6 +61,11 @@ fn help() -> Next {
     lines.push("A backslash at the end of a line continues the prompt on the next line.".to_owned());
     lines.push("While the agent works, a prompt is queued. ctrl+c interrupts.".to_owned());
     say(&lines);
+    Next::GoOn
+}
+
+fn changes() -> Next {
+    say(&[changelog::whole().trim_end().to_owned()]);
     Next::GoOn
 }
 

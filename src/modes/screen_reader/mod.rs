@@ -25,6 +25,7 @@ use crate::session::{
 use crate::util::process;
 
 use super::InteractiveStart;
+use super::changelog;
 use super::output::write_out;
 use super::print::shut_down;
 use super::signals::EndSignals;
@@ -46,6 +47,9 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
             .await?;
     let signals = EndSignals::new().context("cannot listen for signals")?;
     say(&["pi, in screen-reader mode. Type a prompt, or /help.".to_owned()]);
+    if changelog::take_news(&start, &handle.state().settings).is_some() {
+        say(&[format!("pi is now version {}; /changelog reads what changed.", env!("CARGO_PKG_VERSION"))]);
+    }
     say(&start.problems);
     if let Some(name) = start.name.clone() {
         handle.send(SessionCommand::SetName { name });

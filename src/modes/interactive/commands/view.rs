@@ -68,6 +68,12 @@ pub(super) const COMMANDS: &[Command] = &[
         help: "Show all keys and commands",
         run: |app, _, out| reports::open(app, ReportKind::Hotkeys, out),
     },
+    Command {
+        name: "changelog",
+        args: "",
+        help: "Show what changed in pi",
+        run: |app, _, out| reports::open(app, ReportKind::Changelog, out),
+    },
 ];
 
 /// Changes to the theme that was named, or lists the themes.

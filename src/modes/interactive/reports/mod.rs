@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::session::SessionTree;
 
+use super::super::changelog;
 use super::app::App;
 use super::effects::Effects;
 use super::msg::{Effect, EffectDone, WorldEffect};
@@ -24,6 +25,7 @@ pub(super) use outputs::report as outputs_of;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReportKind {
     Hotkeys,
+    Changelog,
     Session,
     Context,
     Doctor,
@@ -35,6 +37,7 @@ impl ReportKind {
     fn title(self) -> &'static str {
         match self {
             Self::Hotkeys => "Keys and commands",
+            Self::Changelog => "What changed in pi",
             Self::Session => "Session",
             Self::Context => "Context of the next request",
             Self::Doctor => "Terminal, files and providers",
@@ -96,6 +99,10 @@ pub(super) fn open(app: &mut App, kind: ReportKind, out: &mut Vec<Effect>) {
     let effect = match kind {
         ReportKind::Hotkeys => {
             dialog.show(&reference::hotkeys(&app.keymap), Vec::new());
+            None
+        }
+        ReportKind::Changelog => {
+            dialog.show(changelog::whole(), Vec::new());
             None
         }
         ReportKind::Session => Some(ReportEffect::Session),

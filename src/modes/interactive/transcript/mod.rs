@@ -33,7 +33,7 @@ use crate::tui::theme::Theme;
 
 use apply::Live;
 use cell_list::CellList;
-use cells::{HeaderCell, ToolCell};
+use cells::{HeaderCell, TextCell, ToolCell};
 
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use places::{MovedRows, Places};
@@ -98,6 +98,11 @@ impl Transcript {
     /// one, if nothing else came between.
     pub(super) fn notice(&mut self, level: NoticeLevel, text: &str) {
         notices::show(level, text, &mut self.cells);
+    }
+
+    /// Shows a text of the program, in Markdown.
+    pub(super) fn text(&mut self, markdown: &str) {
+        self.cells.push(TextCell::finished(markdown));
     }
 
     /// Changes how everything is shown.

@@ -1,0 +1,102 @@
+//! What changed in pi: shown once after an update, and on request.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::files::wait_for_files;
+use crate::support::pty::{Pty, SIZE, TestHome};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn settings(home: &TestHome) -> Value {
+    let text = fs::read_to_string(home.agent().join("settings.json")).unwrap_or_else(|_| "{}".to_owned());
+    serde_json::from_str(&text).unwrap()
+}
+
+fn seen(home: &TestHome) -> Value {
+    settings(home)["lastChangelogVersion"].clone()
+}
+
+/// What a start shows before anything is typed, once the file says `expected`.
+fn started(home: &TestHome, args: &[&str], expected: &str) -> String {
+    let pty = Pty::start(home, SIZE, args);
+    pty.wait_idle();
+    wait_for_files(&home.agent(), "the recorded version", || seen(home) == expected);
+    pty.keys("\x04");
+    let (status, rows, _) = pty.end();
+    assert!(status.success());
+    rows.join("\n")
+}
+
+#[test]
+fn a_first_start_records_the_version_and_shows_nothing() {
+    let home = TestHome::new();
+    let screen = started(&home, &[], VERSION);
+    assert!(!screen.contains("new in pi") && !screen.contains("/changelog"), "{screen}");
+}
+
+#[test]
+fn an_update_shows_what_is_new_once() {
+    let home = TestHome::new().settings(&json!({"theme": "dark", "lastChangelogVersion": "0.0.1"}));
+    let screen = started(&home, &[], VERSION);
+    assert!(screen.contains("What is new in pi"), "{screen}");
+    assert!(screen.contains("The first version."), "{screen}");
+    let screen = started(&home, &[], VERSION);
+    assert!(!screen.contains("new in pi"), "{screen}");
+    assert_eq!(settings(&home), json!({"theme": "dark", "lastChangelogVersion": VERSION}));
+}
+
+#[test]
+fn an_update_takes_one_line_or_none_if_you_like() {
+    let collapsed = json!({"collapseChangelog": true, "lastChangelogVersion": "0.0.1"});
+    let screen = started(&TestHome::new().settings(&collapsed), &[], VERSION);
+    let line = format!("pi is now version {VERSION}; /changelog shows what changed");
+    assert!(screen.contains(&line) && !screen.contains("The first version."), "{screen}");
+    let quiet = json!({"quietStartup": true, "lastChangelogVersion": "0.0.1"});
+    let screen = started(&TestHome::new().settings(&quiet), &[], VERSION);
+    assert!(!screen.contains("/changelog") && !screen.contains("new in pi"), "{screen}");
+}
+
+#[test]
+fn a_newer_version_of_the_file_stays() {
+    let home = TestHome::new().settings(&json!({"lastChangelogVersion": "1.5.2"}));
+    let screen = started(&home, &[], "1.5.2");
+    assert!(!screen.contains("new in pi"), "{screen}");
+    assert_eq!(seen(&home), "1.5.2");
+}
+
+#[test]
+fn other_modes_and_continued_sessions_leave_it_to_the_next_new_session() {
+    let home = TestHome::new().settings(&json!({"lastChangelogVersion": "0.0.1"}));
+    for args in [["-p", "hello"].as_slice(), &["--mode", "json", "hello"], &["--mode", "rpc"], &["acp"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+        command.env_clear().env("HOME", home.home()).env("TMPDIR", home.temp()).env("PATH", "/usr/bin:/bin");
+        command.env("PI_LOCAL_SERVERS", "none").env("PI_DEMO_INSTANT", "1").current_dir(home.project());
+        let output =
+            command.args(args).args(["--model", "demo/pi"]).stdin(std::process::Stdio::null()).output();
+        let text = String::from_utf8(output.unwrap().stdout).unwrap();
+        assert!(!text.contains("new in pi") && seen(&home) == "0.0.1", "{args:?}: {text}");
+    }
+    let screen = started(&home, &["--continue"], "0.0.1");
+    assert!(screen.contains("hello") && !screen.contains("new in pi"), "{screen}");
+    let screen = started(&home, &[], VERSION);
+    assert!(screen.contains("What is new in pi"), "{screen}");
+}
+
+#[test]
+fn the_command_shows_all_changes() {
+    let home = TestHome::new();
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("/changelog\r");
+    let rows = pty.wait_text("What changed in pi");
+    assert!(rows.join("\n").contains("The first version."), "{rows:#?}");
+    pty.keys("q");
+    pty.wait("the report is closed", |rows| !rows.iter().any(|row| row.contains("What changed in pi")));
+    pty.keys("\x04");
+    assert!(pty.end().0.success());
+}
