@@ -131,6 +131,12 @@ impl App {
             return;
         }
         let quits = self.input.take_quit_wait(self.now);
+        if let InputEvent::Key(key) = input
+            && self.keymap.is("app.suspend", key)
+        {
+            // Whatever is open.
+            return out.push(ScreenEffect::Suspend.into());
+        }
         if pager::on_input(self, input, out) || fullscreen::on_input(self, input, out) {
             return;
         }

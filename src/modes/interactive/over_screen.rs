@@ -87,8 +87,10 @@ impl<W: Write> OverScreen<W> {
         self.below.is_resized = true;
     }
 
-    /// The main screen, which the terminal is about to show again.
-    pub(super) fn close(self) -> MainScreen {
+    /// The main screen, which the terminal is about to show again on `screen`.
+    pub(super) fn close(self, screen: &mut InlineWindow<W>) -> MainScreen {
+        // Terminals keep its place for each screen, but not whether it is shown.
+        screen.forget_cursor();
         self.below
     }
 

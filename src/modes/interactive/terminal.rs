@@ -202,7 +202,7 @@ impl Terminal {
     /// Switches back to the main screen, if another one is shown over it; a frame must follow.
     fn return_to_main(&mut self, app: &mut App) -> io::Result<()> {
         let Some(over) = self.over.take() else { return Ok(()) };
-        let below = over.close();
+        let below = over.close(&mut self.ui.screen);
         self.guard.show_alternate_screen(false)?;
         let painted = self.ui.screen.size();
         let size = self.input.size().unwrap_or(painted);

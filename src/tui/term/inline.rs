@@ -402,6 +402,11 @@ impl<W: Write> InlineWindow<W> {
         self.due = Due::EraseOwnRows;
     }
 
+    /// Assumes nothing about whether the cursor is shown, because another screen was.
+    pub fn forget_cursor(&mut self) {
+        self.canvas.forget_cursor(self.canvas.cursor());
+    }
+
     /// The rows before `row` are in the scrollback already, whatever was laid out anew since then.
     pub fn continue_from(&mut self, row: usize) {
         if self.start.is_none() {

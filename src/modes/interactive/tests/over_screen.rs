@@ -10,6 +10,7 @@ use ratatui::layout::Position;
 
 use crate::tui::term::InlineWindow;
 
+use super::super::msg::ScreenEffect;
 use super::super::over_screen::{self, MainScreen, OverScreen};
 use super::super::ui::Ui;
 use super::emulators::reflowing_terminal::{Emulator, ReflowingTerminal};
@@ -77,7 +78,8 @@ impl<T: Emulator> Screens<T> {
         if !over_screen::is_wanted(app, self.size) {
             if let Some(over) = self.over.take() {
                 self.write("\x1b[?1049l");
-                self.return_to_main(over.close());
+                let below = over.close(&mut self.ui.screen);
+                self.return_to_main(below);
             }
             return self.ui.draw(&mut self.stage.app).unwrap();
         }
@@ -225,6 +227,28 @@ fn terminal_of_any_height_keeps_dialogs_out_of_its_scrollback() {
         }
         screens.append(40);
         screens.check(true);
+    }
+}
+
+#[test]
+fn cursor_is_shown_again_when_what_was_open_closes() {
+    let mut screens = Screens::<VirtualTerminal>::new(Size::new(80, 24));
+    let shows = |screens: &Screens<VirtualTerminal>| screens.terminal.0.borrow().cursor_visible();
+    assert!(shows(&screens));
+    screens.keys("/hotkeys<enter>");
+    assert!(!shows(&screens), "the pager has no cursor");
+    screens.keys("q");
+    assert!(screens.over.is_none() && shows(&screens));
+}
+
+#[test]
+fn pi_can_be_suspended_whatever_is_open() {
+    for keys in ["", "/hotkeys<enter>", "/settings<enter>", "<alt+o>"] {
+        let mut stage = Stage::new();
+        stage.type_keys(keys);
+        stage.effects.clear();
+        stage.type_keys("<ctrl+z>");
+        assert!(matches!(stage.effects[..], [Effect::Screen(ScreenEffect::Suspend)]), "{keys}");
     }
 }
 
