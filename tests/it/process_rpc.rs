@@ -347,6 +347,27 @@ async fn half_a_line_and_one_without_end_are_named_and_the_others_answered() {
     .unwrap();
 }
 
+#[test]
+fn commands_right_before_the_end_of_input_are_answered() {
+    let home = TestHome::with_server("http://127.0.0.1:1");
+    let commands = ["get_state", "get_messages", "get_available_models", "get_session_stats", "get_commands"];
+    for round in 0..4 {
+        let mut client = RpcClient::start(&home, &["--mode", "rpc"]);
+        let lines = commands.iter().enumerate();
+        let lines: String =
+            lines.map(|(id, kind)| format!("{}\n", json!({ "id": id.to_string(), "type": kind }))).collect();
+        client.send_raw(&lines);
+        client.close_input();
+        let (lines, status, _) = client.finish();
+        assert!(status.success());
+        for id in 0..commands.len() {
+            let response = lines.iter().find(|line| line["id"] == id.to_string());
+            let is_answered = response.is_some_and(|response| response["success"] == true);
+            assert!(is_answered, "round {round}: {} in {lines:?}", commands[id]);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_closes_its_end_of_the_output_ends_the_program_which_saves() {
     let gate = TestBarrier::default();

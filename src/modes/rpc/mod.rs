@@ -39,7 +39,8 @@ use super::wire::{CompactionResult, EventStyle, LineOutput, Lines, Outgoing, as_
 use input::{Answer, Input, Request};
 pub use table::{RPC_COMMANDS, RpcCommandRow};
 
-/// How long a client may read nothing at the end before what is left is dropped.
+/// How long commands may take and a client may read nothing at the end, before what is left is
+/// dropped.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What RPC mode works on.
@@ -171,8 +172,27 @@ impl Server {
                 Some((request, outcome)) = self.replies.next() => self.on_reply(request, outcome),
                 input = next_input(&mut inputs, n_in_flight, &self.output) => match input {
                     Some(input) => self.on_input(input),
-                    None => return ExitCode::SUCCESS,
+                    None => break,
                 },
+            }
+        }
+        // What was asked before the end of the input is answered, although nothing follows.
+        drop(tokio::time::timeout(PATIENCE, self.answer_all()).await);
+        ExitCode::SUCCESS
+    }
+
+    /// Waits for the replies of the session to all commands.
+    async fn answer_all(&mut self) {
+        while !self.replies.is_empty() {
+            tokio::select! {
+                biased;
+                () = self.output.broken() => return,
+                Some(update) = self.events.recv() => {
+                    if !self.on_update(update) {
+                        return;
+                    }
+                }
+                Some((request, outcome)) = self.replies.next() => self.on_reply(request, outcome),
             }
         }
     }
