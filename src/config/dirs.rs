@@ -58,6 +58,11 @@ impl Dirs {
         self.agent.join("quota.json")
     }
 
+    /// The version whose changes the user has seen.
+    pub fn seen_version_file(&self) -> PathBuf {
+        self.agent.join("seen-version")
+    }
+
     /// Keys and accounts.
     pub fn auth_file(&self) -> PathBuf {
         self.agent.join("auth.json")

@@ -19,6 +19,7 @@ mod model_lists;
 mod models_file;
 mod oauth;
 mod secret;
+mod seen_version;
 mod settings;
 mod trust;
 mod trusted_contents;
@@ -41,6 +42,7 @@ pub use oauth::{
     SignInPrompt, SignInRequest, SignInStep, sign_in_offer,
 };
 pub use secret::Secret;
+pub use seen_version::{record_seen_version, seen_version};
 pub use settings::{
     BatchSize, BranchSummaryPolicy, BudgetLimits, CacheWarmingMode, Capability, CompactionBudget,
     CompactionOverride, CompactionPolicy, DeliveryTime, DoubleEscape, EffectiveSettings, ExitOutput,

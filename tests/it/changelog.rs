@@ -12,13 +12,15 @@ use crate::support::pty::{Pty, SIZE, TestHome};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-fn settings(home: &TestHome) -> Value {
-    let text = fs::read_to_string(home.agent().join("settings.json")).unwrap_or_else(|_| "{}".to_owned());
-    serde_json::from_str(&text).unwrap()
+fn seen(home: &TestHome) -> String {
+    fs::read_to_string(home.agent().join("seen-version")).unwrap_or_default().trim().to_owned()
 }
 
-fn seen(home: &TestHome) -> Value {
-    settings(home)["lastChangelogVersion"].clone()
+/// A user who has seen the changes of `version`.
+fn home_of(version: &str, settings: &Value) -> TestHome {
+    let home = TestHome::new().settings(settings);
+    fs::write(home.agent().join("seen-version"), format!("{version}\n")).unwrap();
+    home
 }
 
 /// What a start shows before anything is typed, once the file says `expected`.
@@ -41,37 +43,39 @@ fn a_first_start_records_the_version_and_shows_nothing() {
 
 #[test]
 fn an_update_shows_what_is_new_once() {
-    let home = TestHome::new().settings(&json!({"theme": "dark", "lastChangelogVersion": "0.0.1"}));
+    let home = home_of("0.0.1", &json!({"theme": "dark"}));
     let screen = started(&home, &[], VERSION);
     assert!(screen.contains("What is new in pi"), "{screen}");
     assert!(screen.contains("The first version."), "{screen}");
     let screen = started(&home, &[], VERSION);
     assert!(!screen.contains("new in pi"), "{screen}");
-    assert_eq!(settings(&home), json!({"theme": "dark", "lastChangelogVersion": VERSION}));
+    let settings = fs::read_to_string(home.agent().join("settings.json")).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&settings).unwrap(),
+        json!({"theme": "dark"}),
+        "it is the user's"
+    );
 }
 
 #[test]
 fn an_update_takes_one_line_or_none_if_you_like() {
-    let collapsed = json!({"collapseChangelog": true, "lastChangelogVersion": "0.0.1"});
-    let screen = started(&TestHome::new().settings(&collapsed), &[], VERSION);
+    let screen = started(&home_of("0.0.1", &json!({"collapseChangelog": true})), &[], VERSION);
     let line = format!("pi is now version {VERSION}; /changelog shows what changed");
     assert!(screen.contains(&line) && !screen.contains("The first version."), "{screen}");
-    let quiet = json!({"quietStartup": true, "lastChangelogVersion": "0.0.1"});
-    let screen = started(&TestHome::new().settings(&quiet), &[], VERSION);
+    let screen = started(&home_of("0.0.1", &json!({"quietStartup": true})), &[], VERSION);
     assert!(!screen.contains("/changelog") && !screen.contains("new in pi"), "{screen}");
 }
 
 #[test]
-fn a_newer_version_of_the_file_stays() {
-    let home = TestHome::new().settings(&json!({"lastChangelogVersion": "1.5.2"}));
-    let screen = started(&home, &[], "1.5.2");
+fn an_older_program_and_the_original_have_no_news() {
+    let home = home_of("9.0.0", &json!({"lastChangelogVersion": "0.0.1"}));
+    let screen = started(&home, &[], VERSION);
     assert!(!screen.contains("new in pi"), "{screen}");
-    assert_eq!(seen(&home), "1.5.2");
 }
 
 #[test]
 fn other_modes_and_continued_sessions_leave_it_to_the_next_new_session() {
-    let home = TestHome::new().settings(&json!({"lastChangelogVersion": "0.0.1"}));
+    let home = home_of("0.0.1", &json!({}));
     for args in [["-p", "hello"].as_slice(), &["--mode", "json", "hello"], &["--mode", "rpc"], &["acp"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
         command.env_clear().env("HOME", home.home()).env("TMPDIR", home.temp()).env("PATH", "/usr/bin:/bin");

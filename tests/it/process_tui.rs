@@ -789,7 +789,6 @@ async fn what_cannot_be_saved_is_shown_until_the_end_and_no_resume_is_promised()
 async fn reload_follows_the_files_of_the_user() {
     let (_server, home, pty) = start_with_server(&[], []).await;
     let settings = home.agent().join("settings.json");
-    wait_for_files(&home.agent(), "the version that the start records", || settings.exists());
     fs::write(&settings, r#"{"theme": "nope", "novel": 1}"#).unwrap();
     fs::write(home.agent().join("keybindings.json"), r#"{"app.thinking.toggle": "ctrl+y"}"#).unwrap();
     pty.keys("/reload\r");

@@ -222,30 +222,6 @@ impl LiveSettings {
     }
 }
 
-/// The key under which the original records the version whose changes the user has seen.
-const SEEN_VERSION: &str = "lastChangelogVersion";
-
-impl LiveSettings {
-    /// The version whose changes the user has seen, by the file; `None` if none was recorded.
-    /// Blocks.
-    pub fn seen_version(&self) -> Option<String> {
-        let file = SettingsFile::load(self.shared.path.clone());
-        file.values().get(SEEN_VERSION)?.as_str().map(str::to_owned)
-    }
-
-    /// Records the version whose changes the user has seen. Blocks.
-    ///
-    /// # Errors
-    /// If the file cannot be read or written.
-    pub fn record_seen_version(&self, version: &str) -> Result<(), SaveError> {
-        let writing = lock(&self.shared.writing);
-        let change = SettingChange { key: SEEN_VERSION, value: Some(version.into()) };
-        let saved = SettingsFile::load(self.shared.path.clone()).save(&[change]);
-        drop(writing);
-        saved
-    }
-}
-
 impl Shared {
     /// Applies the layers to every session.
     fn refresh(&self) {
