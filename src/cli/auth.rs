@@ -97,7 +97,7 @@ enum How {
 
 /// Runs the sub-command.
 pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
-    let setup = Setup::new(&Args::try_parse_from(["pi"]).context("no arguments")?, env)?;
+    let setup = Setup::reported(&Args::try_parse_from(["pi"]).context("no arguments")?, env)?;
     let credentials = &setup.credentials;
     match args.command {
         AuthCommand::Status { provider, json } => {

@@ -93,6 +93,7 @@ pub(super) fn run(args: ConfigArgs, env: Env) -> anyhow::Result<ExitCode> {
             let row = Row::named(&key)?;
             let output = if json { ConfigOutput::Json } else { ConfigOutput::Text };
             modes::show_setting(setup.settings(), row, output);
+            modes::report_notes(&setup.problems);
         }
         ConfigCommand::Set { key, value, file } => {
             let row = Row::named(&key)?;

@@ -45,7 +45,7 @@ pub(super) struct SessionsArgs {
 pub(super) fn run(args: &SessionsArgs, env: Env) -> anyhow::Result<ExitCode> {
     let query = args.search.as_deref().map(parse).transpose()?;
     let general = general_args(None, args.session_dir.as_deref())?;
-    let setup = Setup::new(&general, env)?;
+    let setup = Setup::reported(&general, env)?;
     let folders = setup.folders(&general);
     if folders.is_custom {
         let folder = folders.folder.display();

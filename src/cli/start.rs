@@ -53,6 +53,13 @@ pub(super) struct Setup {
 }
 
 impl Setup {
+    /// For a sub-command: reports what is wrong with the user's files, some of which it uses.
+    pub(super) fn reported(args: &Args, env: Env) -> anyhow::Result<Self> {
+        let setup = Self::new(args, env)?;
+        modes::report_notes(&setup.problems);
+        Ok(setup)
+    }
+
     pub(super) fn new(args: &Args, env: Env) -> anyhow::Result<Self> {
         let cwd =
             std::env::current_dir().context("the current directory does not exist; change to another one")?;
@@ -158,7 +165,9 @@ impl Setup {
         sessions: Option<PathBuf>,
         front: Front,
     ) -> anyhow::Result<(Services, Vec<String>)> {
-        let model = self.model_options(args)?;
+        // A model that cannot be found may be in a file that cannot be read.
+        let model = self.model_options(args).inspect_err(|_| modes::report_notes(&self.problems));
+        let model = model?;
         let chose_demo = model.model.as_ref().is_some_and(|model| model.provider == DEMO_PROVIDER);
         if front != Front::Interactive && !chose_demo {
             self.credentials.refuse_demo();

@@ -68,7 +68,7 @@ pub(super) struct TraceArgs {
 pub(super) fn run(args: &TraceArgs, env: Env) -> anyhow::Result<ExitCode> {
     let mut general = general_args(args.session.as_deref(), args.session_dir.as_deref())?;
     general.continue_session = args.session.is_none();
-    let setup = Setup::new(&general, env)?;
+    let setup = Setup::reported(&general, env)?;
     let path = match sessions::choose(&general, &setup.folders(&general), &setup.cwd)? {
         OpenSession::File(path) => path,
         OpenSession::New | OpenSession::WithId(_) | OpenSession::Forked { .. } => {

@@ -107,7 +107,7 @@ fn parse_format(name: &str) -> Result<Format, String> {
 /// Runs `pi import`.
 pub(super) fn import(args: &ImportArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
-    let setup = Setup::new(&general, env)?;
+    let setup = Setup::reported(&general, env)?;
     let is_stdin = args.file.as_os_str() == "-";
     let shown = if is_stdin { "standard input".to_owned() } else { args.file.display().to_string() };
     let bytes = if is_stdin {
@@ -158,7 +158,7 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
         anyhow::bail!("--format is for the formats of providers; use --to jsonl for a session file");
     }
     let general = general_args(Some(&args.session), args.session_dir.as_deref())?;
-    let setup = Setup::new(&general, env)?;
+    let setup = Setup::reported(&general, env)?;
     let path = match sessions::choose(&general, &setup.folders(&general), &setup.cwd)? {
         OpenSession::File(path) => path,
         OpenSession::New | OpenSession::WithId(_) | OpenSession::Forked { .. } => {

@@ -31,7 +31,7 @@ pub(super) struct UsageArgs {
 /// Runs `pi usage`.
 pub(super) fn run(args: &UsageArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
-    let setup = Setup::new(&general, env)?;
+    let setup = Setup::reported(&general, env)?;
     let (now_ms, zone) = (setup.clock.now_ms(), setup.clock.zone());
     let since_ms = zone.day_start(now_ms, args.days - 1);
     let records = session::usage_since(&setup.folders(&general).root, since_ms);

@@ -1,9 +1,12 @@
 //! TABLE: the exit codes. `docs/cli.md` is generated from it.
 
+use std::io;
 use std::process::ExitCode;
 
 use crate::ai::{AssistantMessage, Failure, FailureClass};
 use crate::session::{Refusal, SessionError};
+
+use super::output::write_err;
 
 /// An error, a failed answer, or a prompt that was not accepted.
 pub(super) const FAILED: u8 = 1;
@@ -45,6 +48,19 @@ pub(super) fn rejected(error: &SessionError) -> ExitCode {
             ExitCode::from(FAILED)
         }
         SessionError::Refused(_) => ExitCode::from(REFUSED),
+    }
+}
+
+/// The code if standard output failed, after `code` if it did not. Reports what the reader of the
+/// output cannot know.
+pub(super) fn unless_output_failed(failure: Option<&io::Error>, code: ExitCode) -> ExitCode {
+    match failure {
+        None => code,
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(READER_GONE),
+        Some(error) => {
+            write_err(&format!("pi: cannot write to standard output: {error}"));
+            ExitCode::from(FAILED)
+        }
     }
 }
 

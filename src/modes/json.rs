@@ -12,7 +12,7 @@ use crate::util::process;
 use super::output::{header_line, write_err};
 use super::print::{save_last_message, shut_down};
 use super::wire::{EventStyle, LineOutput, Lines, Outgoing};
-use super::{Prompt, exit, signals};
+use super::{Prompt, exit, signals, slash};
 
 /// Writes the header of the session, sends each prompt and writes events until the session has
 /// settled. Exit code 1 if a prompt was rejected or the session ended; a failed answer is an
@@ -42,7 +42,7 @@ pub async fn json(
     };
     let (code, is_signalled) = tokio::select! {
         code = say_all(handle, &mut events, prompts, &output) => (code, false),
-        () = output.broken() => (ExitCode::from(exit::READER_GONE), false),
+        () = output.broken() => (ExitCode::SUCCESS, false),
         code = signalled => {
             process::kill_all();
             (code, true)
@@ -55,7 +55,7 @@ pub async fn json(
     }
     // After a signal nobody may be reading; the signal's own limit ends the process.
     output.finish(is_signalled.then_some(super::print::SHUTDOWN_LIMIT)).await;
-    code
+    if is_signalled { code } else { exit::unless_output_failed(output.failure().as_ref(), code) }
 }
 
 async fn say_all(
@@ -68,6 +68,13 @@ async fn say_all(
         return ExitCode::from(1);
     }
     for Prompt { text, images } in prompts {
+        if let Some(problem) = slash::misspelt_template(&text, &handle.state().templates) {
+            while let Some(update) = events.try_recv() {
+                forward(update, output);
+            }
+            write_err(&format!("pi: {problem}"));
+            return ExitCode::from(exit::REFUSED);
+        }
         let prompt = SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp };
         if let Err(error) = handle.request(prompt).await {
             while let Some(update) = events.try_recv() {

@@ -14,6 +14,7 @@ use crate::util::process;
 
 use super::output::{write_err, write_out};
 use super::signals;
+use super::slash;
 use super::{Prompt, exit};
 
 /// Maximum time for the session to end.
@@ -85,6 +86,11 @@ pub(super) async fn shut_down(handle: &SessionHandle) {
 async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Vec<Prompt>) -> ExitCode {
     let mut last = None;
     for Prompt { text, images } in prompts {
+        if let Some(problem) = slash::misspelt_template(&text, &handle.state().templates) {
+            tell_waiting(events);
+            write_err(&format!("pi: {problem}"));
+            return ExitCode::from(exit::REFUSED);
+        }
         let prompt = SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp };
         if let Err(error) = handle.request(prompt).await {
             tell_waiting(events);

@@ -1,5 +1,6 @@
 //! Distinguishes slash commands from other texts that begin with a slash.
 
+use crate::session::PromptTemplate;
 use crate::util::nearest::nearest;
 
 /// Folders at the root of a file system: `/tmp what is in there` is a prompt about one.
@@ -94,6 +95,15 @@ pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
         Some(command) => format!("there is no command /{name}; did you mean /{command}?"),
         None => format!("there is no command /{name}; type / to list all commands"),
     }
+}
+
+/// Why `text` is not sent without a user who could correct it: it calls a prompt template by a
+/// name that is nearly one of `templates`.
+pub(super) fn misspelt_template(text: &str, templates: &[PromptTemplate]) -> Option<String> {
+    let name = command_name(text)?;
+    let known: Vec<&str> = templates.iter().map(|template| template.name.as_str()).collect();
+    let meant = nearest(&name.to_ascii_lowercase(), &known).filter(|meant| *meant != name)?;
+    (!known.contains(&name)).then(|| format!("there is no prompt template /{name}; did you mean /{meant}?"))
 }
 
 #[cfg(test)]

@@ -404,13 +404,68 @@ fn broken_files_are_reported_and_left_alone() {
     assert_eq!(fs::read_to_string(home.agent().join("settings.json")).unwrap(), "{\n  \"theme\": dark\n}");
 }
 
+#[test]
+fn file_that_cannot_be_read_is_named_where_it_is_missed() {
+    let home = TestHome::new();
+    fs::write(home.agent().join("models.json"), "{bad").unwrap();
+    fs::write(home.agent().join("settings.json"), "{\"theme\": \"dark\"\n \"x\": 1}").unwrap();
+    let check = |args: &[&str], file: &str, code: i32| {
+        let output = pi(&home).args(args).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!(
+            (stderr.matches(file).count(), output.status.code()),
+            (1, Some(code)),
+            "{args:?}: {stderr}"
+        );
+    };
+    check(&["-p", "--model", "mine/ok", "hi"], "models.json: ", 1);
+    check(&["--mode", "json", "--model", "mine/ok", "hi"], "models.json: ", 1);
+    for args in [&["config", "get", "theme"][..], &["sessions"], &["usage"], &["auth", "status"]] {
+        check(args, "settings.json: ", 0);
+    }
+    check(&["config", "set", "theme", "light"], "settings.json: ", 1);
+}
+
+#[test]
+fn misspelt_template_is_refused_and_other_lines_with_a_slash_are_sent() {
+    let home = TestHome::new();
+    fs::create_dir_all(home.agent().join("prompts")).unwrap();
+    fs::write(home.agent().join("prompts/review.md"), "Review $1.").unwrap();
+    for mode in [&["-p"][..], &["--mode", "json"]] {
+        let run = |prompt: &str| {
+            let args = [mode, &["--model", "demo/pi", prompt]].concat();
+            let output = pi(&home).args(args).output().unwrap();
+            (output.status.code(), text(&output.stderr))
+        };
+        let (code, stderr) = run("/reveiw dev");
+        assert_eq!(code, Some(4));
+        assert!(
+            stderr.ends_with("pi: there is no prompt template /reveiw; did you mean /review?\n"),
+            "{stderr}"
+        );
+        for sent in ["/review dev", "/frobnicate dev", "/etc/hosts, what is in there?"] {
+            assert_eq!(run(sent).0, Some(0), "{sent}");
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_cannot_be_written_is_reported_and_fails() {
     let home = TestHome::new();
-    for args in [&["-p", "--model", "demo/pi", "who are you?"][..], &["docs", "cli"], &["--list-models"]] {
+    fs::write(home.project().join("input"), "{\"id\":1,\"type\":\"get_state\"}\n").unwrap();
+    let commands = [
+        &["-p", "--model", "demo/pi", "who are you?"][..],
+        &["docs", "cli"],
+        &["--list-models"],
+        &["--mode", "json", "--model", "demo/pi", "who are you?"],
+        &["--mode", "rpc", "--model", "demo/pi"],
+        &["acp", "--model", "demo/pi"],
+    ];
+    for args in commands {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output = pi(&home).args(args).stdout(full).output().unwrap();
+        let input = fs::File::open(home.project().join("input")).unwrap();
+        let output = pi(&home).args(args).stdin(input).stdout(full).output().unwrap();
         let stderr = text(&output.stderr);
         let last = stderr.lines().last().unwrap_or_default();
         assert!(last.starts_with("pi: cannot write to standard output: No space left on device"), "{stderr}");

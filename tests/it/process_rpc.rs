@@ -98,8 +98,11 @@ fn shape(line: &Value) -> String {
     let fields = |value: &Value| match value {
         Value::Object(fields) => {
             let names = fields.keys().map(String::as_str);
+            // An answer that is cancelled may not have its id yet.
+            let is_aborted = value["stopReason"] == "aborted";
             names
                 .filter(|name| !["structuredContent", "responseModel"].contains(name))
+                .filter(|name| !(is_aborted && *name == "responseId"))
                 .collect::<Vec<_>>()
                 .join(",")
         }

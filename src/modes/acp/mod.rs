@@ -51,6 +51,7 @@ use crate::session::{
 use crate::tools::Editor;
 use crate::util::{os, process, worker};
 
+use super::exit;
 use super::output::write_err;
 use super::signals;
 use super::wire::{LineOutput, next_input, read_lines};
@@ -132,12 +133,13 @@ pub async fn serve_acp(
         tasks: JoinSet::new(),
         readers: JoinSet::new(),
     };
-    let code = tokio::select! {
-        () = connection.serve(inputs) => ExitCode::SUCCESS,
-        code = stopped => code,
+    let (code, is_stopped) = tokio::select! {
+        () = connection.serve(inputs) => (ExitCode::SUCCESS, false),
+        code = stopped => (code, true),
     };
-    connection.finish().await;
-    code
+    // An editor may end by closing its end of the output.
+    let failure = connection.finish().await.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    if is_stopped { code } else { exit::unless_output_failed(failure.as_ref(), code) }
 }
 
 /// The client, and the sessions it has open.
@@ -204,8 +206,8 @@ impl Connection {
         }
     }
 
-    /// Closes all sessions, and waits for the client to read what is left.
-    async fn finish(mut self) {
+    /// Closes all sessions, and waits for the client to read what is left. Returns why that failed.
+    async fn finish(mut self) -> Option<io::Error> {
         // What was asked before the end of the input is answered, although nothing follows.
         let open = async {
             while let Some(opening) = self.opening.next().await {
@@ -219,6 +221,7 @@ impl Connection {
         while self.tasks.join_next().await.is_some() {}
         while self.readers.join_next().await.is_some() {}
         self.client.output().finish(Some(PATIENCE)).await;
+        self.client.output().failure()
     }
 
     fn on_input(&mut self, input: Incoming) {

@@ -88,16 +88,16 @@ pub async fn rpc(start: RpcStart) -> ExitCode {
         n_notices: 0,
         is_settled: true,
     };
-    let code = tokio::select! {
-        code = server.serve(inputs) => code,
+    let (code, is_signalled) = tokio::select! {
+        code = server.serve(inputs) => (code, false),
         code = signalled => {
             process::kill_all();
-            code
+            (code, true)
         }
     };
     shut_down(&handle).await;
-    server.finish().await;
-    code
+    let failure = server.finish().await;
+    if is_signalled { code } else { exit::unless_output_failed(failure.as_ref(), code) }
 }
 
 /// A command that was sent to the session, on its way to a response.
@@ -160,7 +160,7 @@ impl Server {
             let n_in_flight = self.replies.len();
             tokio::select! {
                 biased;
-                () = self.output.broken() => return ExitCode::from(exit::READER_GONE),
+                () = self.output.broken() => return ExitCode::SUCCESS,
                 update = self.events.recv() => match update {
                     Some(update) => {
                         if !self.on_update(update) {
@@ -197,13 +197,15 @@ impl Server {
         }
     }
 
-    /// Writes what the end of the session brought, and waits for the client to read it.
-    async fn finish(mut self) {
+    /// Writes what the end of the session brought, and waits for the client to read it. Returns
+    /// why that failed.
+    async fn finish(mut self) -> Option<io::Error> {
         while let Some(update) = self.events.try_recv() {
             self.on_update(update);
         }
         self.on_ready_replies();
         self.output.finish(Some(PATIENCE)).await;
+        self.output.failure()
     }
 
     fn on_input(&mut self, input: Input) {

@@ -67,7 +67,8 @@ struct Written {
     n_writes: u64,
     /// Nothing will be written any more: all is, or the client is gone.
     ended: bool,
-    broken: bool,
+    /// Why, with the number that the system gave it.
+    broken: Option<(io::ErrorKind, Option<i32>)>,
 }
 
 struct Shared<I> {
@@ -132,12 +133,18 @@ impl<I: Waiting> LineOutput<I> {
         }
     }
 
-    /// Returns when the client has closed its end.
+    /// Returns when nothing can be written: the client has closed its end, or the disk is full.
     pub(in crate::modes) async fn broken(&self) {
         let mut state = self.state.clone();
-        if state.wait_for(|state| state.broken).await.is_err() {
+        if state.wait_for(|state| state.broken.is_some()).await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Why not everything was written.
+    pub(in crate::modes) fn failure(&self) -> Option<io::Error> {
+        let (kind, number) = self.state.borrow().broken?;
+        Some(number.map_or_else(|| kind.into(), io::Error::from_raw_os_error))
     }
 
     /// Waits until everything is written, or the client is gone, or has read nothing for
@@ -149,14 +156,14 @@ impl<I: Waiting> LineOutput<I> {
         loop {
             let seen = *state.borrow_and_update();
             if seen.ended {
-                return !seen.broken;
+                return seen.broken.is_none();
             }
             let changed = match patience {
                 Some(patience) => tokio::time::timeout(patience, state.changed()).await,
                 None => Ok(state.changed().await),
             };
             if !matches!(changed, Ok(Ok(()))) {
-                return state.borrow().ended && !state.borrow().broken;
+                return state.borrow().ended && state.borrow().broken.is_none();
             }
         }
     }
@@ -224,12 +231,13 @@ impl<I: Waiting> Shared<I> {
     ) {
         let mut text = String::new();
         while self.next_text(&mut format, &mut text) {
-            if sink.write_all(text.as_bytes()).and_then(|()| sink.flush()).is_err() {
+            if let Err(error) = sink.write_all(text.as_bytes()).and_then(|()| sink.flush()) {
                 let mut queue = self.lock();
                 queue.broken = true;
                 queue.waiting.clear();
                 queue.answer_bytes = 0;
-                written.send_modify(|state| (state.broken, state.ended) = (true, true));
+                let broken = Some((error.kind(), error.raw_os_error()));
+                written.send_modify(|state| (state.broken, state.ended) = (broken, true));
                 return;
             }
             text.clear();
