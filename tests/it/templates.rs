@@ -116,6 +116,19 @@ async fn reload_reads_templates_again() {
 }
 
 #[tokio::test]
+async fn text_that_is_nearly_a_placeholder_is_sent_and_reported_once() {
+    let bench = bench(["1", "2"]);
+    put(&bench, "agent/prompts/fix.md", "Fix ${1} and $1 in ${HOME}.");
+    let mut session = bench.start().await;
+    let told = session.ask("/fix a").await;
+    assert_eq!(last_sent(&bench), "user Fix ${1} and a in ${HOME}.");
+    let is_it =
+        |line: &&String| line.contains("prompts/fix.md: ${1} is no placeholder and is sent as it is; ");
+    assert_eq!(told.iter().filter(is_it).count(), 1, "{told:?}");
+    assert_eq!(session.ask("/fix b").await.iter().filter(is_it).count(), 0);
+}
+
+#[tokio::test]
 async fn a_template_that_cannot_be_read_is_refused_and_nothing_is_sent() {
     let bench = bench([]);
     put(&bench, "agent/prompts/fix.md", "Fix it.");

@@ -72,7 +72,7 @@ impl Project {
     }
 
     /// The text for the model: the text of a skill or template replaces its command.
-    pub(super) async fn expanded(&self, text: &str) -> Result<String, SessionError> {
+    pub(super) async fn expanded(&mut self, text: &str) -> Result<String, SessionError> {
         if let Some((name, args)) = skill_call(text) {
             let (name, args) = (name.to_owned(), args.to_owned());
             let skills = Arc::clone(&self.context.skills);
@@ -84,10 +84,12 @@ impl Project {
         if let Some((template, args)) = template_call(text, &self.context.templates) {
             let (template, args) = (template.clone(), args.to_owned());
             let reading = tokio::task::spawn_blocking(move || expand_template(&template, &args));
-            return reading
-                .await
-                .map_err(internal)?
-                .map_err(|error| Refusal::Resource { reason: error.to_string() }.into());
+            let expanded = reading.await.map_err(internal)?;
+            let (expanded, problem) =
+                expanded.map_err(|error| Refusal::Resource { reason: error.to_string() })?;
+            self.context.problems.extend(problem.map(|problem| problem.to_string()));
+            self.show_notices();
+            return Ok(expanded);
         }
         Ok(text.to_owned())
     }

@@ -16,6 +16,17 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is valid (tested)")
 });
 
+/// What looks like a placeholder in braces.
+static BRACED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\$\{(?:[0-9]+|@|ARGUMENTS)\b?[^}\n]{0,40}\}?").expect("the pattern is valid (tested)")
+});
+
+/// The first text in braces that a user may take for a placeholder, and that is none.
+pub(super) fn mistaken(body: &str) -> Option<&str> {
+    let is_placeholder = |at: usize| PLACEHOLDER.find_at(body, at).is_some_and(|found| found.start() == at);
+    BRACED.find_iter(body).find(|found| !is_placeholder(found.start())).map(|found| found.as_str())
+}
+
 /// `body` with its placeholders replaced by the arguments in `text`; `None` if the result is
 /// longer than [`MAX_EXPANDED_BYTES`].
 ///

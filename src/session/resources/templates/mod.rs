@@ -80,6 +80,8 @@ pub(crate) enum TemplateProblem {
     TooManyEntries { folder: PathBuf },
     #[error("prompt templates: more than {MAX_TEMPLATES} found; {} and others are not loaded", path.display())]
     TooManyTemplates { path: PathBuf },
+    #[error("prompt template {}: {text} is no placeholder and is sent as it is; placeholders are $1, ${{1:-default}}, $@, ${{@:2}} and $ARGUMENTS", path.display())]
+    NoPlaceholder { path: PathBuf, text: String },
 }
 
 /// Why a template could not be put into a message.
@@ -318,11 +320,15 @@ pub(crate) fn call<'t, 'a>(
     Some((template, args))
 }
 
-/// The message for `template` called with `args`. Reads the file; blocks.
+/// The message for `template` called with `args`, and what its author should know. Reads the
+/// file; blocks.
 ///
 /// # Errors
 /// If the file can no longer be used, or the message would be empty or too long.
-pub(crate) fn expand(template: &PromptTemplate, args: &str) -> Result<String, TemplateError> {
+pub(crate) fn expand(
+    template: &PromptTemplate,
+    args: &str,
+) -> Result<(String, Option<TemplateProblem>), TemplateError> {
     let (name, path) = (template.name.clone(), template.path.clone());
     let text = read(template)?;
     let body = match frontmatter::split(&text) {
@@ -336,7 +342,9 @@ pub(crate) fn expand(template: &PromptTemplate, args: &str) -> Result<String, Te
     if expanded.trim().is_empty() {
         return Err(TemplateError::Empty { name, path });
     }
-    Ok(expanded)
+    let problem =
+        arguments::mistaken(&body).map(|text| TemplateProblem::NoPlaceholder { path, text: one_line(text) });
+    Ok((expanded, problem))
 }
 
 fn read(template: &PromptTemplate) -> Result<String, TemplateError> {
