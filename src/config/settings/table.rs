@@ -306,6 +306,8 @@ impl Kind {
             (Err(_), Self::CountOrAuto { .. }) | (_, Self::Text | Self::Choice(_)) => text.into(),
             (Ok(Value::String(word)), Self::TextList) => vec![word].into(),
             (Ok(value @ Value::Array(_)), _) => value,
+            // A list in JSON that is not complete.
+            (Err(_), Self::TextList) if text.starts_with(['[', '{']) => text.into(),
             (_, Self::TextList) => text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
             (Ok(value), _) => value,
             (Err(_), _) => text.into(),
@@ -367,6 +369,7 @@ mod tests {
         check(Kind::Any, "npm", json!("npm"));
         check(Kind::TextList, "[\"a,b\"]", json!(["a,b"]));
         check(Kind::TextList, "[]", json!([]));
+        check(Kind::TextList, "[\"a\"", json!("[\"a\""));
         check(Kind::TextList, "[1]", json!([1]));
         check(Kind::LevelByModel, "{\"p/m\": \"low\"}", json!({"p/m": "low"}));
         check(Kind::LevelByModel, "{oops", json!("{oops"));

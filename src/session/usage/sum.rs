@@ -128,13 +128,16 @@ impl UsageReport {
     }
 }
 
-/// The time from request to request without long pauses; `None` if that is no time.
+/// Less work tells nothing about an hour of it.
+const MIN_WORK_MS: u64 = 60_000;
+
+/// The time from request to request without long pauses; `None` if that is less than a minute.
 fn hours_of_work(records: &[UsageRecord]) -> Option<f64> {
     let mut times: Vec<u64> = records.iter().map(|record| record.time_ms).collect();
     times.sort_unstable();
     let pauses = times.windows(2).map(|pair| pair[1] - pair[0]).filter(|pause| *pause <= IDLE_MS);
     let worked_ms: u64 = pauses.sum();
-    (worked_ms > 0).then(|| worked_ms as f64 / 3_600_000.0)
+    (worked_ms >= MIN_WORK_MS).then(|| worked_ms as f64 / 3_600_000.0)
 }
 
 #[cfg(test)]
@@ -181,5 +184,8 @@ mod tests {
         let report = UsageReport::of(&records, &Zone::utc(), |_| None);
         assert_eq!(report.burn_usd_per_hour.map(f64::round), Some(30.0));
         assert_eq!(UsageReport::of(&records[..1], &Zone::utc(), |_| None).burn_usd_per_hour, None);
+        let mut moments = [record(0, "a", 1.0), record(0, "a", 1.0)];
+        moments[1].time_ms += MIN_WORK_MS - 1;
+        assert_eq!(UsageReport::of(&moments, &Zone::utc(), |_| None).burn_usd_per_hour, None, "too little");
     }
 }
