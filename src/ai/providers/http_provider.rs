@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,6 +112,9 @@ impl Provider for HttpProvider {
         }
     }
 }
+
+/// More bytes of a trickle than this are not collected, but passed on at once.
+const MAX_HELD_BYTES: usize = 16 << 10;
 
 /// How long a finished answer waits for its stream to end, so that the next
 /// request can reuse the connection.
@@ -221,27 +225,57 @@ struct Reading {
     response: Response,
     answer: Answer,
     pace: Pace,
-    /// When to read on; `None` for at once.
-    read_at: Option<Instant>,
 }
 
 impl Reading {
     fn new(response: Response, answer: Answer) -> Self {
-        Self { response, answer, pace: Pace::new(Instant::now()), read_at: None }
+        Self { response, answer, pace: Pace::new(Instant::now()) }
     }
 
-    /// The next bytes, `None` at the end of the body.
-    async fn next_chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Ending> {
-        if let Some(at) = self.read_at.take() {
-            tokio::time::sleep_until(at).await;
+    /// Reads until there are events to pass on, and appends them to `events`. Everything is read when it
+    /// arrives: many services send each event in a chunk of its own, and a chunk that waits holds up all
+    /// that have arrived behind it. Cancelling loses nothing of what was read.
+    async fn read(
+        &mut self,
+        request: &Request,
+        limit: Option<Duration>,
+        clock: &Clock,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), Ending> {
+        let mut n_held_bytes = 0;
+        // The timers serve all chunks of a trickle that are passed on together.
+        let mut pass_on = pin!(tokio::time::sleep(Duration::ZERO));
+        let mut silence_limit = pin!(silence(limit, clock));
+        loop {
+            let is_holding = n_held_bytes > 0;
+            let chunk = tokio::select! {
+                biased;
+                chunk = self.response.chunk() => chunk.map_err(|error| {
+                    Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
+                })?,
+                () = &mut pass_on, if is_holding => return Ok(()),
+                () = &mut silence_limit, if !is_holding => {
+                    return Err(Ending::Failed(silent("data", request, limit)));
+                }
+            };
+            let Some(bytes) = chunk else { return Err(Ending::Closed) };
+            self.answer.feed(&bytes, events).map_err(Ending::Failed)?;
+            if self.answer.is_complete() {
+                return Ok(());
+            }
+            if events.is_empty() {
+                silence_limit.set(silence(limit, clock));
+                continue;
+            }
+            if n_held_bytes == 0 {
+                let Some(at) = self.pace.pass_on_at(bytes.len(), Instant::now()) else { return Ok(()) };
+                pass_on.as_mut().reset(at);
+            }
+            n_held_bytes += bytes.len();
+            if n_held_bytes >= MAX_HELD_BYTES {
+                return Ok(());
+            }
         }
-        let chunk = self.response.chunk().await.map_err(|error| {
-            Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
-        })?;
-        if let Some(bytes) = &chunk {
-            self.read_at = self.pace.next_read(bytes.len(), Instant::now());
-        }
-        Ok(chunk)
     }
 }
 
@@ -265,22 +299,13 @@ impl Driver {
             }
             Phase::Reading(mut reading) => {
                 let HttpProvider { clock, options, .. } = &self.provider;
-                let chunk = tokio::select! {
+                let limit = options.idle_timeout;
+                let read = tokio::select! {
                     biased;
                     () = self.cancel.cancelled() => Err(Ending::Aborted),
-                    chunk = reading.next_chunk() => chunk,
-                    () = silence(options.idle_timeout, clock) => {
-                        Err(Ending::Failed(silent("data", &self.request, options.idle_timeout)))
-                    }
+                    read = reading.read(&self.request, limit, clock, &mut self.events) => read,
                 };
-                // All available bytes are read before other tasks run.
-                let fed = chunk.and_then(|chunk| match chunk {
-                    Some(bytes) => {
-                        reading.answer.feed(bytes.as_ref(), &mut self.events).map_err(Ending::Failed)
-                    }
-                    None => Err(Ending::Closed),
-                });
-                match fed {
+                match read {
                     Ok(()) if !reading.answer.is_complete() => {
                         self.queue.extend(self.events.drain(..));
                         self.phase = Phase::Reading(reading);
@@ -451,6 +476,7 @@ mod tests {
 
     use super::*;
     use crate::ai::api::Decode;
+    use crate::ai::messages::Api;
     use crate::ai::requests::StreamOptions;
     use crate::ai::transport::Credential;
 
@@ -476,6 +502,66 @@ mod tests {
         fn decoder(&self, _request: &Request) -> Box<dyn Decode> {
             unreachable!("no answer comes")
         }
+    }
+
+    /// The times at which an answer of `n` tokens is passed on, if a token arrives `every` time in a chunk of
+    /// its own, and the text.
+    async fn passed_on(n: usize, every: Duration) -> (Vec<Duration>, String) {
+        let chunk = |n: usize| match n {
+            0 => "data: [DONE]\n\n".to_owned(),
+            n => format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{n} \"}}}}]}}\n\n"),
+        };
+        let chunks = stream::iter((0..n).rev()).then(move |left| async move {
+            if !every.is_zero() {
+                tokio::time::sleep(every).await;
+            }
+            Ok::<_, io::Error>(chunk(left))
+        });
+        let model = Model { api: Api::OPENAI_COMPLETIONS, ..Model::default() };
+        let request = Request {
+            model: Arc::new(model),
+            credential: Credential::None,
+            messages: Vec::new(),
+            options: StreamOptions::default(),
+        };
+        let codec = api::find(&request.model.api).unwrap();
+        let answer = Answer::new(codec, &request, Some("text/event-stream"));
+        let body = reqwest::Body::wrap_stream(chunks);
+        let mut reading = Reading::new(Response::from(http::Response::new(body)), answer);
+        let (begun, clock) = (Instant::now(), Clock::manual(0));
+        let (mut times, mut text, mut events) = (Vec::new(), String::new(), Vec::new());
+        while !reading.answer.is_complete() {
+            let read = reading.read(&request, None, &clock, &mut events).await;
+            assert!(read.is_ok());
+            times.push(begun.elapsed());
+            for event in events.drain(..) {
+                if let StreamEvent::Delta { text: more, .. } = event {
+                    text.push_str(&more);
+                }
+            }
+        }
+        (times, text)
+    }
+
+    fn countdown(n: usize) -> String {
+        (1..n).rev().map(|n| format!("{n} ")).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn chunks_that_arrived_together_are_read_together() {
+        let (times, text) = passed_on(2_000, Duration::ZERO).await;
+        assert_eq!(text, countdown(2_000));
+        assert_eq!(times.last(), Some(&Duration::ZERO));
+        assert!(times.len() < 30, "{}", times.len());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trickle_ends_when_its_last_chunk_arrives_and_is_passed_on_in_batches() {
+        let every = Duration::from_millis(7);
+        let (times, text) = passed_on(1_500, every).await;
+        assert_eq!(text, countdown(1_500));
+        assert_eq!(times.last(), Some(&(every * 1_500)));
+        assert!((300..350).contains(&times.len()), "{}", times.len());
     }
 
     /// Encoding a long session takes milliseconds, and the result is always the same.

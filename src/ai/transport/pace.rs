@@ -1,23 +1,24 @@
-//! Lets the bytes of an answer collect while they trickle.
+//! Lets the events of an answer collect while they trickle.
 //!
-//! Every read wakes the tasks of decoder, loop, session and front end. A service that sends each
-//! token by itself would wake them more often than any screen is drawn.
+//! Every batch wakes the tasks of loop, session and front end. A service that sends each token by itself
+//! would wake them more often than any screen is drawn. Only what has been read waits, never the reading:
+//! what arrived together must stay together.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time between two reads of a trickle: about that between two frames of the interface.
+/// The time between two batches of a trickle: about that between two frames of the interface.
 const INTERVAL: Duration = Duration::from_millis(33);
-/// Reads that need no time between them, so that a short answer is read at once.
+/// Batches that need no time between them, so that a short answer is passed on at once.
 const MAX_CREDIT: u32 = 8;
 /// What arrives in larger pieces has collected already.
 const SMALL_BYTES: usize = 1 << 10;
 
-/// Decides when the next bytes of an answer are read.
+/// Decides when the next events of an answer are passed on.
 #[derive(Debug)]
 pub(in crate::ai) struct Pace {
-    /// Reads that need no time before them.
+    /// Batches that need no time before them.
     credit: u32,
     /// When the last credit was given.
     given: Instant,
@@ -28,8 +29,8 @@ impl Pace {
         Self { credit: MAX_CREDIT, given: now }
     }
 
-    /// When to read on after `n_bytes` were read at `now`; `None` for at once.
-    pub(in crate::ai) fn next_read(&mut self, n_bytes: usize, now: Instant) -> Option<Instant> {
+    /// When to pass on what begins with a piece of `n_bytes` that was read at `now`; `None` for at once.
+    pub(in crate::ai) fn pass_on_at(&mut self, n_bytes: usize, now: Instant) -> Option<Instant> {
         if n_bytes >= SMALL_BYTES {
             return None;
         }
@@ -44,7 +45,7 @@ impl Pace {
             self.credit -= 1;
             return None;
         }
-        // The credit of that time is used by the read.
+        // The credit of that time is used by the batch.
         self.given += INTERVAL;
         Some(self.given)
     }
@@ -54,30 +55,28 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The times, in milliseconds, at which `n` pieces of `n_bytes` are read that arrive every
+    /// The times, in milliseconds, at which `n` pieces of `n_bytes` are passed on that arrive every
     /// `every_ms`.
-    fn reads(n: u64, every_ms: u64, n_bytes: usize) -> Vec<u64> {
+    fn batches(n: u64, every_ms: u64, n_bytes: usize) -> Vec<u64> {
         let begun = Instant::now();
         let mut pace = Pace::new(begun);
-        let mut n_read = 0;
-        let mut now_ms = 0;
+        let mut n_arrived = 0;
         let mut times = Vec::new();
-        while n_read < n {
-            now_ms = now_ms.max(n_read * every_ms);
-            let n_new = (now_ms / every_ms.max(1) + 1).min(n) - n_read;
-            n_read += n_new;
-            times.push(now_ms);
+        while n_arrived < n {
+            let now_ms = n_arrived * every_ms;
             let now = begun + Duration::from_millis(now_ms);
-            let next = pace.next_read(n_bytes * n_new as usize, now);
-            now_ms = next.map_or(now_ms, |at| (at - begun).as_millis() as u64).max(now_ms);
+            let at = pace.pass_on_at(n_bytes, now).map_or(now_ms, |at| (at - begun).as_millis() as u64);
+            // What arrives until then is passed on together.
+            n_arrived = (at / every_ms + 1).max(n_arrived + 1);
+            times.push(at);
         }
         times
     }
 
     #[test]
-    fn a_trickle_is_read_thirty_times_a_second() {
+    fn a_trickle_is_passed_on_thirty_times_a_second() {
         // 150 tokens a second for ten seconds.
-        let times = reads(1_500, 7, 150);
+        let times = batches(1_500, 7, 150);
         assert!((300..340).contains(&times.len()), "{}", times.len());
         assert_eq!(times[..4], [0, 7, 14, 21]);
         let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max();
@@ -86,22 +85,22 @@ mod tests {
 
     #[test]
     fn short_answers_slow_answers_and_large_pieces_do_not_wait() {
-        assert_eq!(reads(8, 1, 150), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(batches(8, 1, 150), [0, 1, 2, 3, 4, 5, 6, 7]);
         let slow: Vec<u64> = (0..100).map(|n| n * 40).collect();
-        assert_eq!(reads(100, 40, 150), slow);
+        assert_eq!(batches(100, 40, 150), slow);
         let large: Vec<u64> = (0..100).collect();
-        assert_eq!(reads(100, 1, 4_096), large);
+        assert_eq!(batches(100, 1, 4_096), large);
     }
 
     #[test]
-    fn an_answer_that_paused_is_read_at_once() {
+    fn an_answer_that_paused_is_passed_on_at_once() {
         let begun = Instant::now();
         let mut pace = Pace::new(begun);
         let at = |ms| begun + Duration::from_millis(ms);
-        let waits = (0..20).filter(|ms| pace.next_read(10, at(*ms)).is_some()).count();
+        let waits = (0..20).filter(|ms| pace.pass_on_at(10, at(*ms)).is_some()).count();
         assert!(waits > 0);
-        assert_eq!(pace.next_read(10, at(60_000)), None);
-        let n_free = (0..20).take_while(|_| pace.next_read(10, at(60_000)).is_none()).count();
+        assert_eq!(pace.pass_on_at(10, at(60_000)), None);
+        let n_free = (0..20).take_while(|_| pace.pass_on_at(10, at(60_000)).is_none()).count();
         assert_eq!(n_free, MAX_CREDIT as usize - 1);
     }
 }
