@@ -6,8 +6,9 @@ use tokio::time::Instant;
 
 /// Minimum time between two frames that show a change of activity.
 pub(super) const FRAME: Duration = Duration::from_millis(4);
-/// Minimum time between two frames that only show more of an answer.
-pub(super) const STREAM_FRAME: Duration = Duration::from_millis(33);
+/// Minimum time between two frames that only show more of an answer. Shorter than the time between two batches
+/// of a trickle, so that a batch is drawn when it arrives and needs no timer.
+pub(super) const STREAM_FRAME: Duration = Duration::from_millis(25);
 /// Time between two frames of an animation.
 const ANIMATION: Duration = Duration::from_millis(100);
 /// Time between two frames that only count seconds.
@@ -86,5 +87,23 @@ impl FrameClock {
 
     pub(super) fn on_drawn(&mut self) {
         self.drawn_at = Some(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn batches_of_a_trickle_are_drawn_when_they_arrive() {
+        /// From a batch to its frame on a slow machine.
+        const DRAWING: Duration = Duration::from_millis(5);
+        /// See `ai::transport::pace`.
+        const BATCH: Duration = Duration::from_millis(33);
+        let mut frames = FrameClock::default();
+        frames.on_drawn();
+        tokio::time::advance(BATCH - DRAWING).await;
+        frames.request(STREAM_FRAME);
+        assert!(frames.is_due());
     }
 }
