@@ -307,7 +307,7 @@ impl Driver {
                 };
                 match read {
                     Ok(()) if !reading.answer.is_complete() => {
-                        self.queue.extend(self.events.drain(..));
+                        self.enqueue();
                         self.phase = Phase::Reading(reading);
                     }
                     Ok(()) => {
@@ -319,6 +319,20 @@ impl Driver {
                 }
             }
             Phase::Over => {}
+        }
+    }
+
+    /// Queues what was read. Pieces of a block that arrived together become one: each costs its way through
+    /// the tasks of loop, session and front ends.
+    fn enqueue(&mut self) {
+        for event in self.events.drain(..) {
+            match (self.queue.back_mut(), event) {
+                (
+                    Some(StreamEvent::Delta { index: last, text }),
+                    StreamEvent::Delta { index, text: more },
+                ) if *last == index => text.push_str(&more),
+                (_, event) => self.queue.push_back(event),
+            }
         }
     }
 
@@ -344,7 +358,7 @@ impl Driver {
         if let Some(error) = &mut message.error_message {
             *error = redact::without_secrets(error, &self.request.credential, &self.request.model.headers);
         }
-        self.queue.extend(self.events.drain(..));
+        self.enqueue();
         self.queue.push_back(StreamEvent::Done(Box::new(message)));
     }
 }
@@ -504,9 +518,16 @@ mod tests {
         }
     }
 
-    /// The times at which an answer of `n` tokens is passed on, if a token arrives `every` time in a chunk of
-    /// its own, and the text.
-    async fn passed_on(n: usize, every: Duration) -> (Vec<Duration>, String) {
+    /// An answer that has arrived.
+    struct Arrived {
+        /// When its parts were passed on.
+        times: Vec<Duration>,
+        text: String,
+        n_deltas: usize,
+    }
+
+    /// Reads an answer of `n` tokens, of which one arrives `every` time in a chunk of its own.
+    async fn arrive(n: usize, every: Duration) -> Arrived {
         let chunk = |n: usize| match n {
             0 => "data: [DONE]\n\n".to_owned(),
             n => format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{n} \"}}}}]}}\n\n"),
@@ -517,9 +538,8 @@ mod tests {
             }
             Ok::<_, io::Error>(chunk(left))
         });
-        let model = Model { api: Api::OPENAI_COMPLETIONS, ..Model::default() };
         let request = Request {
-            model: Arc::new(model),
+            model: Arc::new(Model { api: Api::OPENAI_COMPLETIONS, ..Model::default() }),
             credential: Credential::None,
             messages: Vec::new(),
             options: StreamOptions::default(),
@@ -527,20 +547,30 @@ mod tests {
         let codec = api::find(&request.model.api).unwrap();
         let answer = Answer::new(codec, &request, Some("text/event-stream"));
         let body = reqwest::Body::wrap_stream(chunks);
-        let mut reading = Reading::new(Response::from(http::Response::new(body)), answer);
-        let (begun, clock) = (Instant::now(), Clock::manual(0));
-        let (mut times, mut text, mut events) = (Vec::new(), String::new(), Vec::new());
-        while !reading.answer.is_complete() {
-            let read = reading.read(&request, None, &clock, &mut events).await;
-            assert!(read.is_ok());
-            times.push(begun.elapsed());
-            for event in events.drain(..) {
-                if let StreamEvent::Delta { text: more, .. } = event {
-                    text.push_str(&more);
+        let reading = Reading::new(Response::from(http::Response::new(body)), answer);
+        let options = HttpOptions { idle_timeout: None, ..HttpOptions::default() };
+        let mut driver = Driver {
+            provider: HttpProvider::new(Transport::new(), Clock::manual(0), options),
+            request: Arc::new(request),
+            cancel: CancellationToken::new(),
+            started: Duration::ZERO,
+            phase: Phase::Reading(Box::new(reading)),
+            queue: VecDeque::new(),
+            events: Vec::new(),
+        };
+        let begun = Instant::now();
+        let mut arrived = Arrived { times: Vec::new(), text: String::new(), n_deltas: 0 };
+        while !matches!(driver.phase, Phase::Over) {
+            driver.step().await;
+            arrived.times.push(begun.elapsed());
+            for event in driver.queue.drain(..) {
+                if let StreamEvent::Delta { text, .. } = event {
+                    arrived.text.push_str(&text);
+                    arrived.n_deltas += 1;
                 }
             }
         }
-        (times, text)
+        arrived
     }
 
     fn countdown(n: usize) -> String {
@@ -549,19 +579,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn chunks_that_arrived_together_are_read_together() {
-        let (times, text) = passed_on(2_000, Duration::ZERO).await;
+        let Arrived { times, text, n_deltas } = arrive(2_000, Duration::ZERO).await;
         assert_eq!(text, countdown(2_000));
         assert_eq!(times.last(), Some(&Duration::ZERO));
         assert!(times.len() < 30, "{}", times.len());
+        assert!(n_deltas <= times.len(), "{n_deltas}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_trickle_ends_when_its_last_chunk_arrives_and_is_passed_on_in_batches() {
         let every = Duration::from_millis(7);
-        let (times, text) = passed_on(1_500, every).await;
+        let Arrived { times, text, n_deltas } = arrive(1_500, every).await;
         assert_eq!(text, countdown(1_500));
         assert_eq!(times.last(), Some(&(every * 1_500)));
         assert!((300..350).contains(&times.len()), "{}", times.len());
+        assert!(n_deltas <= times.len(), "{n_deltas}");
     }
 
     /// Encoding a long session takes milliseconds, and the result is always the same.
