@@ -208,11 +208,13 @@ impl<W: Write> Canvas<W> {
                 self.next.mark_changed_links(&self.shown, y);
             }
         }
-        let rows: Vec<(Buffer, Buffer)> =
-            changed.iter().map(|&y| (self.shown.row_buffer(y), self.next.row_buffer(y))).collect();
-        let updates: Vec<CellUpdate<'_>> = rows
+        let updates: Vec<CellUpdate<'_>> = changed
             .iter()
-            .flat_map(|(shown, next)| with_narrow_gaps(shown.diff_iter(next).collect(), next))
+            .flat_map(|&y| {
+                let (shown, next) = (self.shown.cells(y), self.next.cells(y));
+                let updates = shown.diff_iter(next).map(|(x, _, cell)| (x, cell)).collect();
+                with_narrow_gaps(updates, next).into_iter().map(move |(x, cell)| (x, y, cell))
+            })
             .collect();
         let link_of =
             |update: &CellUpdate<'_>| self.links.then(|| self.next.link(update.0, update.1)).flatten();
@@ -411,19 +413,18 @@ impl<W: Write> Canvas<W> {
 type CellUpdate<'c> = (u16, u16, &'c Cell);
 
 /// Adds unchanged cells between changed ones of a row where writing them takes fewer bytes than
-/// moving the cursor over them: mostly the blanks between words.
-fn with_narrow_gaps<'c>(updates: Vec<CellUpdate<'c>>, row: &'c Buffer) -> Vec<CellUpdate<'c>> {
-    let mut filled: Vec<CellUpdate<'c>> = Vec::with_capacity(updates.len() * 5 / 4);
-    for update in updates {
-        let (x, y, _) = update;
-        if let Some(&(before_x, _, before)) = filled.last() {
+/// moving the cursor over them: mostly the blanks between words. Cells come with their columns.
+fn with_narrow_gaps<'c>(updates: Vec<(u16, &'c Cell)>, row: &'c Buffer) -> Vec<(u16, &'c Cell)> {
+    let mut filled: Vec<(u16, &'c Cell)> = Vec::with_capacity(updates.len() * 5 / 4);
+    for (x, cell) in updates {
+        if let Some(&(before_x, before)) = filled.last() {
             let gap = before_x + before.cell_width().max(1)..x;
-            let cells = || gap.clone().filter_map(|x| Some((x, y, row.cell((x, y))?)));
-            if gap.len() <= MAX_GAP && cells().all(|(_, _, cell)| is_plain_like(cell, before)) {
+            let cells = || gap.clone().filter_map(|x| Some((x, row.cell((x, 0))?)));
+            if gap.len() <= MAX_GAP && cells().all(|(_, cell)| is_plain_like(cell, before)) {
                 filled.extend(cells());
             }
         }
-        filled.push(update);
+        filled.push((x, cell));
     }
     filled
 }

@@ -1,7 +1,7 @@
 //! The cells of a screen, with their links and source rows.
 
 use std::num::NonZeroU16;
-use std::ops::Range;
+use std::sync::Arc;
 
 use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
 use ratatui::layout::{Rect, Size};
@@ -9,17 +9,19 @@ use ratatui::layout::{Rect, Size};
 use super::super::text::{LinkTarget, PromptMark, Row, RowPicture, graphemes, is_uncertain};
 use super::reflow::RowShape;
 
-/// A screenful of cells, and the link of each.
+/// A screenful of cells. Rows are shared: all blank rows are one, and a row of another grid is taken over
+/// without its cells, so that memory is needed for what differs and scrolling moves no cells.
 #[derive(Debug, Default)]
 pub(super) struct CellGrid {
-    cells: Buffer,
-    links: Vec<Option<LinkTarget>>,
-    rows: Vec<RowFacts>,
+    rows: Vec<Arc<GridRow>>,
+    /// A blank row of the same width.
+    blank: Arc<GridRow>,
 }
 
-/// What is known about a screen row without looking at its cells.
+/// The cells of a row, and what is known about it without looking at them.
 #[derive(Debug, Clone, Default)]
-struct RowFacts {
+struct GridRow {
+    cells: Buffer,
     /// The row that it was drawn from; `None` if unknown.
     source: Option<Row>,
     /// The column after the last non-blank cell.
@@ -30,41 +32,18 @@ struct RowFacts {
     is_picture_drawn: bool,
 }
 
-impl CellGrid {
-    /// Resets to blank cells of a screen of `size`.
-    pub(super) fn blank(&mut self, size: Size) {
-        let area = Rect::new(0, 0, size.width, size.height);
-        if self.cells.area != area {
-            self.cells = Buffer::empty(area);
-        } else {
-            self.cells.content.fill(Cell::EMPTY);
-        }
-        self.links.clear();
-        self.links.resize(self.cells.content.len(), None);
-        self.rows.clear();
-        self.rows.resize(usize::from(size.height), RowFacts::default());
+impl GridRow {
+    fn blank(width: u16) -> Self {
+        Self { cells: Buffer::empty(Rect::new(0, 0, width, 1)), ..Self::default() }
     }
 
-    fn index(&self, x: u16, y: u16) -> usize {
-        usize::from(y) * usize::from(self.cells.area.width) + usize::from(x)
+    fn width(&self) -> u16 {
+        self.cells.area.width
     }
 
-    pub(super) fn link(&self, x: u16, y: u16) -> Option<&LinkTarget> {
-        self.links.get(self.index(x, y))?.as_ref()
-    }
-
-    /// Replaces screen row `y` and returns whether that changes it. Content beyond the
-    /// width is dropped.
-    pub(super) fn put(&mut self, y: u16, row: &Row) -> bool {
-        let known = self.rows.get(usize::from(y)).map(|facts| facts.source.as_ref());
-        if known.is_none_or(|source| source == Some(row)) {
-            return false;
-        }
-        let mut facts = RowFacts { source: Some(row.clone()), ..RowFacts::default() };
-        let width = self.cells.area.width;
-        let (start, end) = (self.index(0, y), self.index(0, y) + usize::from(width));
-        self.cells.content[start..end].fill(Cell::EMPTY);
-        self.links[start..end].fill(None);
+    /// The cells of `row`. Content beyond the width is dropped.
+    fn drawn(row: &Row, width: u16) -> Self {
+        let mut drawn = Self { source: Some(row.clone()), ..Self::blank(width) };
         let mut x = 0_u16;
         for span in &row.line.spans {
             let style = row.line.style.patch(span.style);
@@ -72,53 +51,82 @@ impl CellGrid {
                 let cells = narrow(cells);
                 let Some(room) = (width - x).checked_sub(cells) else { break };
                 let Some(forced) = NonZeroU16::new(cells) else { continue };
-                let cell = &mut self.cells.content[start + usize::from(x)];
+                let cell = &mut drawn.cells.content[usize::from(x)];
                 cell.set_symbol(grapheme).set_style(style);
                 if cell.cell_width() != cells {
                     cell.diff_option = CellDiffOption::ForcedWidth(forced);
                 }
-                facts.is_uncertain |= is_uncertain(grapheme);
+                drawn.is_uncertain |= is_uncertain(grapheme);
                 x = width - room;
                 if *cell != Cell::EMPTY {
-                    facts.end = x;
+                    drawn.end = x;
                 }
             }
         }
-        self.rows[usize::from(y)] = facts;
-        for (range, target) in &row.links {
-            for x in range.start..range.end.min(width) {
-                self.links[start + usize::from(x)] = Some(target.clone());
-            }
-        }
-        true
+        drawn
     }
 
-    /// Row `y` as a separate buffer, at its position on the screen.
-    pub(super) fn row_buffer(&self, y: u16) -> Buffer {
-        let area = Rect::new(0, y, self.cells.area.width, 1);
-        Buffer { area, content: self.cells.content[self.range(y)].to_vec() }
+    fn link(&self, x: u16) -> Option<&LinkTarget> {
+        let links = &self.source.as_ref()?.links;
+        links.iter().find(|(range, _)| range.contains(&x)).map(|(_, target)| target)
+    }
+
+    fn has_links(&self) -> bool {
+        self.source.as_ref().is_some_and(|row| !row.links.is_empty())
+    }
+}
+
+impl CellGrid {
+    /// Resets to blank cells of a screen of `size`.
+    pub(super) fn blank(&mut self, size: Size) {
+        if self.blank.width() != size.width {
+            self.blank = Arc::new(GridRow::blank(size.width));
+        }
+        self.rows.clear();
+        self.rows.resize(usize::from(size.height), Arc::clone(&self.blank));
+    }
+
+    fn at(&self, y: u16) -> Option<&GridRow> {
+        self.rows.get(usize::from(y)).map(Arc::as_ref)
+    }
+
+    pub(super) fn link(&self, x: u16, y: u16) -> Option<&LinkTarget> {
+        self.at(y)?.link(x)
+    }
+
+    /// Replaces screen row `y` and returns whether that changes it. Content beyond the
+    /// width is dropped.
+    pub(super) fn put(&mut self, y: u16, row: &Row) -> bool {
+        let Some(slot) = self.rows.get_mut(usize::from(y)) else { return false };
+        let is_changed = slot.source.as_ref() != Some(row);
+        if is_changed {
+            *slot = Arc::new(GridRow::drawn(row, self.blank.width()));
+        }
+        is_changed
+    }
+
+    /// The cells of row `y`, as those of a screen of one row.
+    pub(super) fn cells(&self, y: u16) -> &Buffer {
+        &self.at(y).unwrap_or(&self.blank).cells
     }
 
     pub(super) fn copy_row(&mut self, y: u16, from: &Self) {
-        let range = self.range(y);
-        self.cells.content[range.clone()].clone_from_slice(&from.cells.content[range.clone()]);
-        self.links[range.clone()].clone_from_slice(&from.links[range]);
-        self.rows[usize::from(y)].clone_from(&from.rows[usize::from(y)]);
+        self.rows[usize::from(y)] = Arc::clone(&from.rows[usize::from(y)]);
     }
 
     /// Whether row `y` contains clusters that terminals measure differently.
     pub(super) fn is_uncertain(&self, y: u16) -> bool {
-        self.rows.get(usize::from(y)).is_some_and(|facts| facts.is_uncertain)
+        self.at(y).is_some_and(|row| row.is_uncertain)
     }
 
     /// The mark of row `y`.
     pub(super) fn mark(&self, y: u16) -> Option<PromptMark> {
-        self.rows.get(usize::from(y))?.source.as_ref()?.mark
+        self.at(y)?.source.as_ref()?.mark
     }
 
     /// The picture of row `y`.
     pub(super) fn picture(&self, y: u16) -> Option<RowPicture> {
-        self.rows.get(usize::from(y))?.source.as_ref()?.picture
+        self.at(y)?.source.as_ref()?.picture
     }
 
     /// Whether the picture of row `y` is drawn over its cells.
@@ -128,42 +136,39 @@ impl CellGrid {
 
     /// The picture of row `y`, if the terminal does not have it.
     pub(super) fn missing_picture(&self, y: u16) -> Option<RowPicture> {
-        self.picture(y).filter(|_| self.rows.get(usize::from(y)).is_some_and(|facts| !facts.is_picture_drawn))
+        self.picture(y).filter(|_| self.at(y).is_some_and(|row| !row.is_picture_drawn))
     }
 
     pub(super) fn set_picture_drawn(&mut self, y: u16) {
-        if let Some(facts) = self.rows.get_mut(usize::from(y)) {
-            facts.is_picture_drawn = true;
+        if let Some(row) = self.rows.get_mut(usize::from(y)) {
+            Arc::make_mut(row).is_picture_drawn = true;
         }
     }
 
     /// The cells of row `y` from column `x` on, blank but with their backgrounds.
     pub(super) fn blanks(&self, x: u16, y: u16, columns: u16) -> Vec<Cell> {
-        let end = x.saturating_add(columns).min(self.cells.area.width);
+        let cells = self.cells(y);
+        let end = x.saturating_add(columns).min(cells.area.width);
         let blank = |x: u16| {
             let mut cell = Cell::EMPTY;
-            cell.bg = self.cells.content[self.index(x, y)].bg;
+            cell.bg = cells.content[usize::from(x)].bg;
             cell
         };
         (x..end).map(blank).collect()
     }
 
-    /// The index range of row `y`.
-    fn range(&self, y: u16) -> Range<usize> {
-        self.index(0, y)..self.index(0, y + 1)
-    }
-
     /// The column after the last non-blank cell of a row.
     pub(super) fn text_end(&self, y: u16) -> u16 {
-        self.rows.get(usize::from(y)).map_or(0, |facts| facts.end)
+        self.at(y).map_or(0, |row| row.end)
     }
 
     /// The widths of the clusters of row `y`.
     pub(super) fn shape(&self, y: u16) -> RowShape {
         let mut shape = RowShape::default();
         let (mut x, end) = (0, self.text_end(y));
+        let row = self.cells(y);
         while x < end {
-            let cell = &self.cells.content[self.index(x, y)];
+            let cell = &row.content[usize::from(x)];
             let cells = cell.cell_width().max(1);
             shape.widths.push(cells);
             if cell.symbol() != " " {
@@ -175,58 +180,54 @@ impl CellGrid {
     }
 
     pub(super) fn erase_row(&mut self, y: u16) {
-        let range = self.range(y);
-        self.cells.content[range.clone()].fill(Cell::EMPTY);
-        self.links[range].fill(None);
-        self.rows[usize::from(y)] = RowFacts::default();
+        self.rows[usize::from(y)] = Arc::clone(&self.blank);
     }
 
     pub(super) fn scroll_up(&mut self, rows: u16) {
-        let gone = self.index(0, rows).min(self.cells.content.len());
-        self.cells.content.rotate_left(gone);
-        self.links.rotate_left(gone);
-        let kept = self.cells.content.len() - gone;
-        self.cells.content[kept..].fill(Cell::EMPTY);
-        self.links[kept..].fill(None);
         let n_gone = usize::from(rows).min(self.rows.len());
         self.rows.rotate_left(n_gone);
         let kept = self.rows.len() - n_gone;
-        self.rows[kept..].fill(RowFacts::default());
+        self.rows[kept..].fill(Arc::clone(&self.blank));
     }
 
     /// Moves the rows from `y` on down by `n`, over those at the end.
     pub(super) fn insert_rows(&mut self, y: u16, n: u16) {
         let n = n.min(narrow(self.rows.len()).saturating_sub(y));
-        let (start, inserted) = (self.index(0, y), self.index(0, n));
-        self.cells.content[start..].rotate_right(inserted);
-        self.links[start..].rotate_right(inserted);
-        self.cells.content[start..start + inserted].fill(Cell::EMPTY);
-        self.links[start..start + inserted].fill(None);
         let (start, inserted) = (usize::from(y), usize::from(n));
         self.rows[start..].rotate_right(inserted);
-        self.rows[start..start + inserted].fill(RowFacts::default());
+        self.rows[start..start + inserted].fill(Arc::clone(&self.blank));
     }
 
     /// Whether row `y` was drawn from `row`.
     pub(super) fn shows(&self, y: u16, row: &Row) -> bool {
-        self.rows.get(usize::from(y)).is_some_and(|facts| facts.source.as_ref() == Some(row))
+        self.at(y).is_some_and(|shown| shown.source.as_ref() == Some(row))
     }
 
     /// Makes the diff of row `y` include cells whose text is the same but whose link
     /// differs.
     pub(super) fn mark_changed_links(&mut self, shown: &Self, y: u16) {
-        for idx in self.range(y) {
-            let cell = &mut self.cells.content[idx];
-            if self.links[idx] != shown.links[idx] && cell.diff_option == CellDiffOption::None {
+        let (Some(row), Some(shown)) = (self.rows.get_mut(usize::from(y)), shown.at(y)) else { return };
+        if !row.has_links() && !shown.has_links() {
+            return;
+        }
+        let row = Arc::make_mut(row);
+        for x in 0..row.width() {
+            let has_changed = row.link(x) != shown.link(x);
+            let cell = &mut row.cells.content[usize::from(x)];
+            if has_changed && cell.diff_option == CellDiffOption::None {
                 cell.diff_option = CellDiffOption::AlwaysUpdate;
             }
         }
     }
 
     pub(super) fn unmark(&mut self, y: u16) {
-        let range = self.range(y);
-        for cell in &mut self.cells.content[range] {
-            if cell.diff_option == CellDiffOption::AlwaysUpdate {
+        let is_marked = |cell: &Cell| cell.diff_option == CellDiffOption::AlwaysUpdate;
+        if !self.cells(y).content.iter().any(is_marked) {
+            return;
+        }
+        let row = Arc::make_mut(&mut self.rows[usize::from(y)]);
+        for cell in &mut row.cells.content {
+            if is_marked(cell) {
                 cell.diff_option = CellDiffOption::None;
             }
         }
@@ -236,4 +237,41 @@ impl CellGrid {
 /// A count of rows or cells, saturated to a screen's range.
 pub(super) fn narrow(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::style::Style;
+
+    use super::*;
+
+    /// The number of rows that take memory.
+    fn n_own_rows(grids: &[&CellGrid]) -> usize {
+        let mut rows: Vec<_> = grids.iter().flat_map(|grid| &grid.rows).map(Arc::as_ptr).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows.len()
+    }
+
+    #[test]
+    fn blank_rows_and_rows_of_another_grid_take_no_memory() {
+        let (mut shown, mut next) = (CellGrid::default(), CellGrid::default());
+        shown.blank(Size::new(160, 45));
+        next.blank(Size::new(160, 45));
+        assert_eq!(n_own_rows(&[&shown]), 1);
+        for y in 0..10 {
+            assert!(next.put(y, &Row::styled(format!("row {y}"), Style::new())));
+            next.unmark(y);
+            shown.copy_row(y, &next);
+        }
+        assert_eq!(n_own_rows(&[&shown, &next]), 10 + 2);
+        shown.scroll_up(3);
+        next.scroll_up(3);
+        shown.insert_rows(2, 1);
+        next.insert_rows(2, 1);
+        assert_eq!(n_own_rows(&[&shown, &next]), 7 + 2);
+        assert!(shown.shows(3, &Row::styled("row 5", Style::new())));
+        next.blank(Size::new(80, 24));
+        assert_eq!(n_own_rows(&[&next]), 1);
+    }
 }
