@@ -7,6 +7,7 @@ pub mod disk;
 pub mod escapes;
 mod file_identity;
 pub mod git;
+pub mod grammars;
 pub mod image;
 pub mod json_length;
 mod json_problem;

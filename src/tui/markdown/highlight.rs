@@ -12,6 +12,7 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet
 
 use super::super::text::Run;
 use super::super::theme::{Theme, Token};
+use crate::util::grammars::grammars;
 
 /// Longer lines, in bytes, stay plain, because grammars can be slow on minified
 /// files.
@@ -51,9 +52,7 @@ impl Highlighter {
 
     /// Loads the grammars now; takes a few milliseconds.
     pub fn load(&self) {
-        self.grammars.get_or_init(|| {
-            Arc::new(Grammars { syntaxes: two_face::syntax::extra_newlines(), scopes: scope_table() })
-        });
+        self.grammars.get_or_init(|| Arc::new(Grammars { syntaxes: grammars(), scopes: scope_table() }));
     }
 
     pub fn is_ready(&self) -> bool {

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
+use crate::util::grammars::grammars;
+
 /// Longer lines, in bytes, stay plain, because grammars can be slow on minified files.
 const MAX_LINE_BYTES: usize = 2_000;
 /// Longer pieces of code, in bytes, stay plain.
@@ -21,7 +23,7 @@ pub(super) struct Highlighter {
 impl Highlighter {
     pub(super) fn new() -> Self {
         Self {
-            syntaxes: two_face::syntax::extra_newlines(),
+            syntaxes: grammars(),
             scopes: SCOPES
                 .iter()
                 .filter_map(|(name, class)| Some((Scope::new(name).ok()?, *class)))
