@@ -191,6 +191,10 @@ mod tests {
         check("create hello.txt with hello world", Some(("hello.txt", "hello world\n")));
         check("create a new file called TODO with `buy milk`", Some(("TODO", "buy milk\n")));
         check("write hi.txt with \"hi there\"", Some(("hi.txt", "hi there\n")));
+        for file in ["new.txt", "file.txt", "a.txt", "text.md", "the-end.md", "empty/new.txt", "called.txt"] {
+            check(&format!("create {file} with abc"), Some((file, "abc\n")));
+            check(&format!("create a new file called {file} with abc"), Some((file, "abc\n")));
+        }
         check("write hi.txt with hi there", None);
         check("create x.py with the function mul", None);
         check("create $(date).txt with x", None);

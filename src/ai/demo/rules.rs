@@ -442,6 +442,7 @@ mod tests {
             &["bash test -e Makefile -o -L Makefile && echo exists || echo new"],
         );
         check("read README.md", &["read README.md"]);
+        check("create new.txt with abc", &["bash test -e new.txt -o -L new.txt && echo exists || echo new"]);
         check("what is in docs/cli.md?", &["read docs/cli.md"]);
         check("how many lines does calc.py have?", &["read calc.py"]);
     }

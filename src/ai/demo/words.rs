@@ -12,11 +12,12 @@ pub(super) fn has_word(text: &str, words: &[&str]) -> bool {
 }
 
 /// The rest of `text` after the first of `openings` it begins with, ignoring case.
-/// An opening must end at a word boundary.
+/// An opening must end at a word boundary: `new` does not open `new.txt`.
 pub(super) fn opened_by<'a>(text: &'a str, openings: &[&str]) -> Option<&'a str> {
     openings.iter().find_map(|opening| {
         let (head, rest) = text.split_at_checked(opening.len())?;
-        let at_end = rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || ",.:;!?".contains(c));
+        let behind = rest.trim_start_matches([',', '.', ':', ';', '!', '?']);
+        let at_end = behind.is_empty() || behind.starts_with(char::is_whitespace);
         (head.eq_ignore_ascii_case(opening) && at_end)
             .then(|| rest.trim_start_matches([',', ':']).trim_start())
     })
@@ -112,6 +113,10 @@ mod tests {
         assert_eq!(opened_by("Search for TODO", &["search for"]), Some("TODO"));
         assert_eq!(opened_by("stop, please", &["stop"]), Some("please"));
         assert_eq!(opened_by("running", &["run"]), None);
+        for name in ["new.txt", "new-2", "new_2", "new/a", "new:a", ".new"] {
+            assert_eq!(opened_by(name, &["new"]), None, "{name}");
+        }
+        assert_eq!(opened_by("stop...", &["stop"]), Some("..."));
         assert_eq!(opened_by("do not run it", &["run"]), None);
         assert_eq!(opened_by("ä", &["a"]), None);
     }
