@@ -345,9 +345,11 @@ fn doctor_names_every_skill_and_template_that_cannot_be_loaded() {
     // Rows are wrapped.
     let text = String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     for n in 0..7 {
-        assert!(text.contains(&format!("skill ~/.pi/agent/skills/x{n}/SKILL.md is not loaded: ")), "{text}");
+        let told = format!("~/.pi/agent/skills/x{n}/SKILL.md:2: the skill is not loaded: ");
+        assert!(text.contains(&told), "{text}");
     }
-    let hint = "prompts/t.md is not loaded: argument-hint is neither text nor a list of texts";
+    // The name of the field is wrapped at its hyphen.
+    let hint = "prompts/t.md:2: the prompt template is not loaded: argument- hint is neither text nor a list of texts";
     assert!(text.contains(hint), "{text}");
     assert!(output.status.success());
 }

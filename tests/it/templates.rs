@@ -110,7 +110,10 @@ async fn reload_reads_templates_again() {
     session.request(SessionCommand::Reload).await.unwrap();
     assert_eq!(names(&session), ["fix"]);
     let told = session.waiting();
-    assert!(told.iter().any(|line| line.contains("prompts/bad.md is not loaded: ")), "{told:?}");
+    assert!(
+        told.iter().any(|line| line.contains("prompts/bad.md:2: the prompt template is not loaded: ")),
+        "{told:?}"
+    );
     session.ask("/fix").await;
     assert_eq!(last_sent(&bench), "user Fix it.");
 }

@@ -1,9 +1,11 @@
 //! Markdown files that begin with YAML between two lines of `---`.
 //!
-//! Splits the two parts; callers interpret the YAML. Works for any text.
+//! Splits the two parts, and reads the YAML as the fields of a caller. Works for any text.
 
 use std::io::{self, Read as _};
 use std::path::Path;
+
+use serde::de::DeserializeOwned;
 
 use crate::util::os;
 
@@ -74,9 +76,68 @@ fn has_enough(bytes: &[u8]) -> bool {
     matches!(split(&text), Frontmatter::Some { body, .. } if !body.trim().is_empty())
 }
 
-/// Why a file whose frontmatter has no end is not used.
-pub(super) fn unclosed() -> String {
-    format!("its frontmatter has no closing --- line in the first {} KiB", MAX_HEAD_BYTES >> 10)
+/// Reads the YAML of a frontmatter; `None` if it has no fields.
+///
+/// # Errors
+/// Describes the problem, with its line in the file.
+pub(super) fn fields<F: DeserializeOwned>(yaml: &str) -> Result<Option<F>, FrontmatterProblem> {
+    // With an empty line in place of the fence, the parser counts the lines of the file.
+    yaml_serde::from_str(&["\n", yaml].concat()).map_err(|error| FrontmatterProblem::new(&error, yaml))
+}
+
+/// Why the frontmatter of a file is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FrontmatterProblem {
+    /// The line of the file, counted from 1; `None` if no single line is wrong.
+    pub(super) line: Option<usize>,
+    /// One line of text, without the path.
+    pub(super) cause: String,
+}
+
+impl FrontmatterProblem {
+    fn new(error: &yaml_serde::Error, yaml: &str) -> Self {
+        let text = one_line(&error.to_string());
+        let duplicate = text.strip_prefix("duplicate field `").and_then(|rest| rest.split_once('`'));
+        if let Some((name, _)) = duplicate {
+            // The parser's place is that of all fields together.
+            return Self { line: lines_of(yaml, name).nth(1), cause: format!("duplicate field `{name}`") };
+        }
+        let Some(place) = error.location() else { return Self { line: None, cause: text } };
+        let (line, column) = (place.line(), place.column());
+        let place = format!(" at line {line} column {column}");
+        // The same for fields that may be of several types; the text begins with their names.
+        let field = text.split([' ', ':']).next().unwrap_or_default();
+        match lines_of(yaml, field).next() {
+            Some(line) if column == 1 => Self { line: Some(line), cause: text.replacen(&place, "", 1) },
+            _ => Self { line: Some(line), cause: text.replacen(&place, &format!(" at column {column}"), 1) },
+        }
+    }
+
+    /// The frontmatter has no end in the part of the file that is read.
+    pub(super) fn unclosed() -> Self {
+        let n_kib = MAX_HEAD_BYTES >> 10;
+        Self::of_file(&format!("its frontmatter has no closing --- line in the first {n_kib} KiB"))
+    }
+
+    /// A problem of the whole file.
+    pub(super) fn of_file(cause: &str) -> Self {
+        Self { line: None, cause: cause.to_owned() }
+    }
+
+    /// `PATH:LINE`, or the path alone.
+    pub(super) fn place(&self, path: &Path) -> String {
+        match self.line {
+            Some(line) => format!("{}:{line}", path.display()),
+            None => path.display().to_string(),
+        }
+    }
+}
+
+/// The lines of the file that begin with the field `name`.
+fn lines_of(yaml: &str, name: &str) -> impl Iterator<Item = usize> {
+    let is_field = move |line: &str| line.split_once(':').is_some_and(|(field, _)| field.trim_end() == name);
+    // The fence is line 1.
+    yaml.lines().enumerate().filter(move |(_, line)| is_field(line)).map(|(idx, _)| idx + 2)
 }
 
 /// `text` with single spaces in place of line breaks and other control characters.
@@ -137,6 +198,30 @@ mod tests {
         );
         assert_eq!(read(&rest), rest, "a text without a frontmatter");
         assert_eq!(read(""), "");
+    }
+
+    #[test]
+    fn a_problem_has_its_line_in_the_file() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Written {
+            #[expect(dead_code, reason = "only the problem counts")]
+            name: Option<String>,
+        }
+        let check = |text: &str, line: Option<usize>, cause: &str| {
+            let Frontmatter::Some { yaml, .. } = split(text) else { panic!("{text}") };
+            let problem = fields::<Written>(yaml).unwrap_err();
+            assert_eq!(problem.line, line, "{text}: {problem:?}");
+            assert!(problem.cause.contains(cause) && !problem.cause.contains(" at line "), "{problem:?}");
+        };
+        check(
+            "---\nname: a: b\n---\n",
+            Some(2),
+            "mapping values are not allowed in this context at column 8",
+        );
+        check("---\r\n# c\r\nother: 1\r\nname: [a]\r\n---\r\n", Some(4), "name: invalid type");
+        check("---\n- a\n---\n", Some(2), "expected struct");
+        check("---\nname: a\nother: 1\nother: 2\nname : b\n---\n", Some(5), "duplicate field `name`");
+        check("---\n{name: a, name: b}\n---\n", None, "duplicate field `name`");
     }
 
     proptest! {

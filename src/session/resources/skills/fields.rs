@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::super::frontmatter::one_line;
+use super::super::frontmatter::{self, FrontmatterProblem, one_line};
 
 /// Maximum length of a description, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 1024;
@@ -34,10 +34,8 @@ impl Fields {
     ///
     /// # Errors
     /// Describes the problem and its line.
-    pub(super) fn parse(yaml: &str) -> Result<Self, String> {
-        let written: Option<Written> =
-            yaml_serde::from_str(yaml).map_err(|error| one_line(&error.to_string()))?;
-        let written = written.unwrap_or_default();
+    pub(super) fn parse(yaml: &str) -> Result<Self, FrontmatterProblem> {
+        let written: Written = frontmatter::fields(yaml)?.unwrap_or_default();
         let text = |field: Option<String>| field.map(|text| one_line(&text)).filter(|text| !text.is_empty());
         let disabled = written.disable_model_invocation.unwrap_or_default().to_ascii_lowercase();
         Ok(Self {
@@ -101,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_says_where() {
+    fn what_is_no_yaml_says_why() {
         let check = |yaml: &str, part: &str| {
-            let error = Fields::parse(yaml).unwrap_err();
+            let error = Fields::parse(yaml).unwrap_err().cause;
             assert!(error.contains(part) && !error.contains('\n'), "{error}");
         };
-        check("name: a\ndescription: Use when: asked\n", "line 2");
+        check("name: a\ndescription: Use when: asked\n", "mapping values");
         check("- a\n- b\n", "expected");
         check("description: [a, b]\n", "description");
         check("name: a\nname: b\n", "duplicate");

@@ -23,7 +23,7 @@ use crate::util::{parts, paths};
 
 use super::ResourceOrigin;
 use super::filter::Filter;
-use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter};
+use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter, FrontmatterProblem};
 use discover::{Candidate, Found};
 use fields::Fields;
 
@@ -76,8 +76,8 @@ pub(crate) enum SkillProblem {
     Missing { path: PathBuf },
     #[error("skills: cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("skill {} is not loaded: {cause}", path.display())]
-    Malformed { path: PathBuf, cause: String },
+    #[error("{}: the skill is not loaded: {}", problem.place(path), problem.cause)]
+    Malformed { path: PathBuf, problem: FrontmatterProblem },
     #[error("skill {} is not loaded: its frontmatter has no description", path.display())]
     NoDescription { path: PathBuf },
     #[error("skill {}: the description has {n_chars} characters; the limit is {}", path.display(), fields::MAX_DESCRIPTION)]
@@ -217,10 +217,10 @@ fn read_fields(candidate: &Candidate) -> Result<Option<Fields>, SkillProblem> {
         _ if candidate.is_lone => return Ok(None),
         Frontmatter::None(_) => return Err(SkillProblem::NoDescription { path }),
         Frontmatter::Unclosed => {
-            return Err(SkillProblem::Malformed { path, cause: frontmatter::unclosed() });
+            return Err(SkillProblem::Malformed { path, problem: FrontmatterProblem::unclosed() });
         }
     };
-    Fields::parse(yaml).map(Some).map_err(|cause| SkillProblem::Malformed { path, cause })
+    Fields::parse(yaml).map(Some).map_err(|problem| SkillProblem::Malformed { path, problem })
 }
 
 #[cfg(test)]

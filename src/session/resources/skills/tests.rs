@@ -214,7 +214,10 @@ fn what_is_wrong_is_named_and_only_the_worst_is_not_loaded() {
         &["x/SKILL.md is not loaded: its frontmatter has no description"],
     );
     check("x/SKILL.md", "Just text\n", &[], &["has no description"]);
-    check("x/SKILL.md", "---\ndescription: a: b\n---\n", &[], &["x/SKILL.md is not loaded: mapping values"]);
+    let malformed = "x/SKILL.md:3: the skill is not loaded: mapping values";
+    check("x/SKILL.md", "---\nname: x\ndescription: a: b\n---\n", &[], &[malformed]);
+    let twice = "x/SKILL.md:4: the skill is not loaded: duplicate field `name`";
+    check("x/SKILL.md", "---\nname: x\ndescription: d\nname: y\n---\n", &[], &[twice]);
     check("x/SKILL.md", "---\ndescription: d\n", &[], &["has no closing --- line"]);
     let endless = format!("---\ndescription: d\n#{}\n---\n", "x".repeat(40_000));
     check("x/SKILL.md", &endless, &[], &["its frontmatter has no closing --- line in the first 32 KiB"]);
@@ -228,7 +231,7 @@ fn other_markdown_beside_skills_is_none_and_no_problem() {
     check("notes.md", "---\ntitle: Notes\n---\n", &[], &[]);
     check("notes.md", "---\n\nafter a rule\n", &[], &[]);
     check("notes.md", TEXT, &["notes User notes.md"], &[]);
-    check("notes.md", "---\n[\n---\n", &[], &["notes.md is not loaded"]);
+    check("notes.md", "---\n[\n---\n", &[], &["notes.md:2: the skill is not loaded: "]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::util::{parts, paths};
 
 use super::ResourceOrigin;
 use super::filter::Filter;
-use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter, one_line};
+use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter, FrontmatterProblem, one_line};
 
 /// Maximum number of templates per session.
 const MAX_TEMPLATES: usize = 500;
@@ -70,8 +70,8 @@ pub(crate) enum TemplateProblem {
     Missing { path: PathBuf },
     #[error("prompt templates: cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("prompt template {} is not loaded: {cause}", path.display())]
-    Malformed { path: PathBuf, cause: String },
+    #[error("{}: the prompt template is not loaded: {}", problem.place(path), problem.cause)]
+    Malformed { path: PathBuf, problem: FrontmatterProblem },
     #[error("two prompt templates are named \"{name}\"; using {}, ignoring {}", kept.display(), dropped.display())]
     Collision { name: String, kept: PathBuf, dropped: PathBuf },
     #[error("setting \"prompts\": {cause}")]
@@ -91,8 +91,8 @@ pub(crate) enum TemplateError {
     Unreadable { name: String, path: PathBuf, source: io::Error },
     #[error("the prompt template \"{name}\" is longer than {} KiB: {}", MAX_BYTES >> 10, path.display())]
     TooLong { name: String, path: PathBuf },
-    #[error("the prompt template \"{name}\" is not valid: {}: {cause}", path.display())]
-    Malformed { name: String, path: PathBuf, cause: String },
+    #[error("the prompt template \"{name}\" is not valid: {}: {}", problem.place(path), problem.cause)]
+    Malformed { name: String, path: PathBuf, problem: FrontmatterProblem },
     #[error("the prompt template \"{name}\" is empty with these arguments: {}", path.display())]
     Empty { name: String, path: PathBuf },
     #[error("the prompt template \"{name}\" with these arguments is longer than {} MiB", arguments::MAX_EXPANDED_BYTES >> 20)]
@@ -234,9 +234,10 @@ fn is_markdown(path: &Path) -> bool {
 /// Reads the head of a file.
 fn read_template(path: PathBuf, origin: ResourceOrigin) -> Result<PromptTemplate, TemplateProblem> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let malformed = |path: PathBuf, cause: &str| TemplateProblem::Malformed { path, cause: cause.to_owned() };
+    let malformed = |path: PathBuf, problem| TemplateProblem::Malformed { path, problem };
     if name.contains(char::is_whitespace) {
-        return Err(malformed(path, "its name contains a space, so no command can call it; rename the file"));
+        let cause = "its name contains a space, so no command can call it; rename the file";
+        return Err(malformed(path, FrontmatterProblem::of_file(cause)));
     }
     let head = match frontmatter::read_head(&path) {
         Ok(head) => head,
@@ -244,10 +245,10 @@ fn read_template(path: PathBuf, origin: ResourceOrigin) -> Result<PromptTemplate
     };
     let (fields, body) = match frontmatter::split(&head) {
         Frontmatter::None(body) => (Fields::default(), body),
-        Frontmatter::Unclosed => return Err(malformed(path, &frontmatter::unclosed())),
+        Frontmatter::Unclosed => return Err(malformed(path, FrontmatterProblem::unclosed())),
         Frontmatter::Some { yaml, body } => match Fields::parse(yaml) {
             Ok(fields) => (fields, body),
-            Err(cause) => return Err(malformed(path, &cause)),
+            Err(problem) => return Err(malformed(path, problem)),
         },
     };
     let description = fields.description.unwrap_or_else(|| first_line(body));
@@ -293,11 +294,12 @@ impl Fields {
     ///
     /// # Errors
     /// Describes the problem and its line.
-    fn parse(yaml: &str) -> Result<Self, String> {
-        let written: Option<Written> = yaml_serde::from_str(yaml).map_err(|error| {
-            let tip =
-                if yaml.contains("argument-hint: [") { "; put the argument-hint in quotes" } else { "" };
-            format!("{}{tip}", one_line(&error.to_string()))
+    fn parse(yaml: &str) -> Result<Self, FrontmatterProblem> {
+        let written = frontmatter::fields::<Written>(yaml).map_err(|mut problem| {
+            if yaml.contains("argument-hint: [") {
+                problem.cause.push_str("; put the argument-hint in quotes");
+            }
+            problem
         })?;
         let written = written.unwrap_or_default();
         let hint = written.argument_hint.map(|hint| match hint {
@@ -334,7 +336,7 @@ pub(crate) fn expand(
     let body = match frontmatter::split(&text) {
         Frontmatter::Some { body, .. } | Frontmatter::None(body) => body,
         Frontmatter::Unclosed => {
-            return Err(TemplateError::Malformed { name, path, cause: frontmatter::unclosed() });
+            return Err(TemplateError::Malformed { name, path, problem: FrontmatterProblem::unclosed() });
         }
     };
     let body = body.trim().replace("\r\n", "\n");
