@@ -6,6 +6,7 @@ use crate::ai::{
     self, AssistantMessage, ContentBlock, Message, StopReason, SystemContent, ToolCall, Usage, failure_text,
 };
 use crate::session::{Entry, EntryBody, SessionMessage};
+use crate::util::counted;
 
 const FIRST_LINE_CHARS: usize = 120;
 /// Models that are named; more are counted.
@@ -14,9 +15,9 @@ const MAX_MODELS: usize = 6;
 /// Sums over the entries of an export.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
-    n_prompts: usize,
-    n_answers: usize,
-    n_results: usize,
+    n_prompts: u64,
+    n_answers: u64,
+    n_results: u64,
     n_failed: usize,
     prompt_tokens: u64,
     cached_tokens: u64,
@@ -75,11 +76,12 @@ impl Totals {
         if let (Some(first), Some(last)) = (&self.first, &self.last) {
             facts.push(format!("{} to {}", time(first), time(last)));
         }
-        facts.push(format!("{} prompts", self.n_prompts));
-        facts.push(format!("{} answers", self.n_answers));
+        facts.push(counted(self.n_prompts, "prompt"));
+        facts.push(counted(self.n_answers, "answer"));
+        let results = counted(self.n_results, "tool result");
         facts.push(match self.n_failed {
-            0 => format!("{} tool results", self.n_results),
-            n_failed => format!("{} tool results, {n_failed} failed", self.n_results),
+            0 => results,
+            n_failed => format!("{results}, {n_failed} failed"),
         });
         let (input, cached, output) =
             (tokens(self.prompt_tokens), tokens(self.cached_tokens), tokens(self.output_tokens));
@@ -89,7 +91,9 @@ impl Totals {
         match self.models.len() - names.len() {
             _ if names.is_empty() => {}
             0 => facts.push(names.join(", ")),
-            n_more => facts.push(format!("{} and {n_more} more models", names.join(", "))),
+            n_more => {
+                facts.push(format!("{} and {}", names.join(", "), counted(n_more as u64, "more model")));
+            }
         }
         facts
     }
@@ -191,4 +195,20 @@ pub(super) fn system_text(message: &Message) -> String {
     parts.extend(system.tools_removed.iter().map(|tool| format!("without tool {}", tool.name)));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        let check = |n: u64, expected: &[&str]| {
+            let totals =
+                Totals { n_prompts: n, n_answers: n, n_results: n, n_failed: 1, ..Totals::default() };
+            assert_eq!(totals.facts()[..3], *expected);
+        };
+        check(1, &["1 prompt", "1 answer", "1 tool result, 1 failed"]);
+        check(2, &["2 prompts", "2 answers", "2 tool results, 1 failed"]);
+    }
 }
