@@ -2,9 +2,16 @@
 //!
 //! Pure: the pages come from the caller. Sections begin at headings; the words of a
 //! question count more in headings and titles than in texts, and rare words more than
-//! frequent ones.
+//! frequent ones. A heading that is worded as the question counts most.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+
+/// Least share of a question's words, by weight, that its answer has.
+const MIN_SHARE: f64 = 0.5;
+/// Most sections with a word that tells what a section is about wherever it stands.
+const MAX_WITH_RARE: usize = 4;
+/// Weight of a heading that is worded as the question.
+const LIKENESS: f64 = 6.0;
 
 /// A page of Markdown that begins with its title, `# TITLE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,37 +66,92 @@ impl Page {
 
 /// The sections with words of `question`, best first, at most `limit`.
 pub fn find<'p>(pages: &'p [Page], question: &str, limit: usize) -> Vec<Section<'p>> {
-    let asked: HashSet<String> = words(question).filter(|word| !is_filler(word)).collect();
-    let sections: Vec<(Section<'p>, Counted)> =
-        pages.iter().flat_map(Page::sections).map(|section| (section, Counted::of(&section))).collect();
-    let weights: Vec<(&String, f64)> = asked
-        .iter()
-        .map(|word| {
-            let n_with = sections.iter().filter(|(_, counted)| counted.has(word)).count();
-            (word, (sections.len() as f64 / (1 + n_with) as f64).ln().max(0.1))
-        })
-        .collect();
-    let mut found: Vec<(f64, Section<'p>)> = sections
-        .iter()
-        .map(|(section, counted)| {
-            (weights.iter().map(|(word, weight)| weight * counted.score(word)).sum(), *section)
-        })
-        .filter(|(score, _)| *score > 0.0)
-        .collect();
-    // Stable: among equals the earlier page wins.
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.into_iter().take(limit).map(|(_, section)| section).collect()
+    ranked(pages, question).into_iter().take(limit).map(|ranked| ranked.section).collect()
 }
 
-/// The section that fits `question` best, if its heading, or title or description of its
-/// page, has a word of the question: texts mention too much.
+/// The section that fits `question` best, if it has most words of the question, by weight, and
+/// one of them stands in its heading, or title or description of its page, or in few texts.
+/// Words that no section has are about something else.
 pub fn answer<'p>(pages: &'p [Page], question: &str) -> Option<Section<'p>> {
-    let asked: Vec<String> = words(question).filter(|word| !is_filler(word)).collect();
-    let is_about = |section: &Section<'_>| {
-        let counted = Counted::of(section);
-        asked.iter().any(|word| counted.is_about(word))
-    };
-    find(pages, question, 8).into_iter().find(is_about)
+    let best = ranked(pages, question).into_iter().next()?;
+    (best.share >= MIN_SHARE && best.is_about).then_some(best.section)
+}
+
+/// A section whose heading is a question with the words of another one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KnownQuestion<'p> {
+    pub section: Section<'p>,
+    /// How much of the heading is asked for, from 0 to 1.
+    pub share: f64,
+}
+
+/// The first section whose heading is a question with all words of `question`, one after the
+/// other.
+pub fn known_question<'p>(pages: &'p [Page], question: &str) -> Option<KnownQuestion<'p>> {
+    let asked: Vec<String> = subjects(question).collect();
+    if asked.is_empty() {
+        return None;
+    }
+    pages.iter().flat_map(Page::sections).filter(|section| section.heading.ends_with('?')).find_map(
+        |section| {
+            let heading: Vec<String> = subjects(section.heading).collect();
+            let is_asked = heading.windows(asked.len()).any(|part| part == asked);
+            is_asked.then(|| KnownQuestion { section, share: asked.len() as f64 / heading.len() as f64 })
+        },
+    )
+}
+
+/// A section with words of a question.
+struct Ranked<'p> {
+    section: Section<'p>,
+    score: f64,
+    /// How much of the question is in the section, from 0 to 1.
+    share: f64,
+    /// Whether it is about one of the words, and does not only mention it.
+    is_about: bool,
+}
+
+/// A word of a question.
+struct Asked {
+    word: String,
+    /// Number of sections that have it.
+    n_with: usize,
+    weight: f64,
+}
+
+/// The sections with words of `question`, best first.
+fn ranked<'p>(pages: &'p [Page], question: &str) -> Vec<Ranked<'p>> {
+    let sections: Vec<(Section<'p>, Counted)> =
+        pages.iter().flat_map(Page::sections).map(|section| (section, Counted::of(&section))).collect();
+    let all_words: HashSet<String> = words(question).collect();
+    // In a fixed order, so that sums of numbers are the same each time.
+    let subjects: BTreeSet<String> = subjects(question).collect();
+    let asked = subjects.into_iter().map(|word| {
+        let n_with = sections.iter().filter(|(_, counted)| counted.has(&word)).count();
+        Asked { weight: (sections.len() as f64 / (1 + n_with) as f64).ln().max(0.1), word, n_with }
+    });
+    let asked: Vec<Asked> = asked.collect();
+    let all: f64 = asked.iter().map(|asked| asked.weight).sum();
+    let mut found: Vec<Ranked<'p>> = Vec::new();
+    for (section, counted) in &sections {
+        let there = || asked.iter().filter(|asked| counted.has(&asked.word));
+        let share = there().map(|asked| asked.weight).sum::<f64>() / all;
+        let of_words: f64 = there().map(|asked| asked.weight * counted.score(&asked.word)).sum();
+        if of_words > 0.0 {
+            let score = share * (of_words + LIKENESS * all * counted.likeness(&all_words));
+            let is_about =
+                there().any(|asked| counted.is_about(&asked.word) || asked.n_with <= MAX_WITH_RARE);
+            found.push(Ranked { section: *section, score, share, is_about });
+        }
+    }
+    // Stable: among equals the earlier page wins.
+    found.sort_by(|a, b| b.score.total_cmp(&a.score));
+    found
+}
+
+/// The words of a question that say what it is about, stemmed.
+fn subjects(question: &str) -> impl Iterator<Item = String> + '_ {
+    words(question).filter(|word| !is_filler(word))
 }
 
 /// `text` without the lines that are comments, which mark parts of pages for tests.
@@ -170,6 +232,12 @@ impl Counted {
         [&self.heading, &self.title, &self.about].iter().any(|words| words.contains(word))
     }
 
+    /// How much the heading is worded as the question, from 0 to 1.
+    fn likeness(&self, question: &HashSet<String>) -> f64 {
+        let n_both = self.heading.intersection(question).count();
+        n_both as f64 / self.heading.union(question).count().max(1) as f64
+    }
+
     fn score(&self, word: &String) -> f64 {
         let from = self.text.partition_point(|other| other < word);
         let n_times = self.text[from..].iter().take_while(|other| *other == word).count();
@@ -208,10 +276,10 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
 fn is_filler(word: &str) -> bool {
     const FILLERS: &[&str] = &[
         "a", "about", "all", "an", "and", "are", "as", "at", "be", "by", "can", "could", "do", "does", "for",
-        "from", "get", "giv", "have", "hav", "help", "how", "i", "in", "is", "it", "know", "let", "mak",
-        "me", "my", "not", "of", "on", "or", "pi", "set", "should", "show", "so", "tell", "that", "the",
-        "there", "ther", "thi", "this", "to", "us", "use", "want", "way", "what", "when", "where", "wher",
-        "which", "why", "will", "with", "work", "you", "your",
+        "from", "get", "go", "giv", "have", "hav", "help", "how", "i", "in", "is", "it", "know", "let",
+        "mak", "me", "much", "my", "not", "of", "on", "or", "pi", "put", "s", "set", "should", "show",
+        "someth", "so", "tell", "that", "the", "there", "ther", "thi", "this", "to", "us", "use", "want",
+        "way", "what", "when", "where", "wher", "which", "why", "will", "with", "work", "you", "your",
     ];
     FILLERS.contains(&word)
 }
@@ -258,7 +326,36 @@ mod tests {
             assert_eq!(answer(PAGES, question).map(|section| section.heading), expected, "{question}");
         };
         check("which themes are there?", Some("Themes"));
-        check("edit the screen", None);
+        check("colours of the screen", Some("Themes"));
+        check("how do I colour zebras, lions and bears?", None);
+        check("zebra", None);
+    }
+
+    #[test]
+    fn a_heading_that_is_the_question_comes_first() {
+        const PAGES: &[Page] = &[
+            Page {
+                name: "skills",
+                about: "",
+                text: "# Skills\n\nSkills.\n\n## Selecting skills\n\nSkill, skills.\n",
+            },
+            Page {
+                name: "questions",
+                about: "",
+                text: "# Questions\n\nAll.\n\n## What is a skill, and where do I put it?\n\nA skill is a file.\n\n## How do I undo an edit?\n\nWith git.\n",
+            },
+        ];
+        let best = answer(PAGES, "what is a skill and where do I put it").map(|section| section.heading);
+        assert_eq!(best, Some("What is a skill, and where do I put it?"));
+        let check = |question: &str, expected: Option<(&str, f64)>| {
+            let known = known_question(PAGES, question);
+            assert_eq!(known.map(|known| (known.section.heading, known.share)), expected, "{question}");
+        };
+        check("undo an edit", Some(("How do I undo an edit?", 1.0)));
+        check("edit", Some(("How do I undo an edit?", 0.5)));
+        check("edit the undo", None);
+        check("selecting skills", None);
+        check("how do I", None);
     }
 
     #[test]

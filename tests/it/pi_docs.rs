@@ -86,13 +86,22 @@ fn the_demo_model_answers_questions_about_pi_from_the_pages() {
             "{question}:\n{answer}"
         );
     };
-    check("how do I change the theme?", "themes", "themes");
+    check("how do I change the theme?", "questions", "/theme");
     check("what is steering?", "usage", "Enter");
-    check("how can I rebind keys", "keybindings", "keybindings.json");
-    check("how are sessions saved?", "sessions", "sessions");
-    check("what are prompt templates?", "templates", "`~/.pi/agent/prompts`");
+    check("how can I rebind keys", "questions", "keybindings.json");
+    check("how are sessions saved?", "questions", "~/.pi/agent/sessions");
+    check("what are prompt templates?", "templates", "`~/.pi/agent/prompts/review.md`");
     check("how do I use pi in Zed?", "acp", "agent_servers");
+    // Questions that look like a search, or name a file, and halves of questions.
+    check("where are session files?", "questions", "~/.pi/agent/sessions");
+    check("what is AGENTS.md for", "questions", "describes your project");
+    check("pin a message", "questions", "/pin");
+    check("use a proxy", "questions", "HTTPS_PROXY");
+    check("telemetry", "questions", "no telemetry");
+    check("what does exit code 3 mean", "questions", "a limit that ended the run");
     // Requests stay requests, and nothing is made up.
+    let read = printed(&["-p", "--model", "demo/pi", "what is in AGENTS.md?"]);
+    assert!(!read.contains("From pi's own pages"), "{read}");
     let answer = printed(&["-p", "--model", "demo/pi", "how much does a llama weigh?"]);
     assert!(answer.contains("I am the offline **demo model**"), "{answer}");
 }

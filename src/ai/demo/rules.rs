@@ -36,6 +36,7 @@ type Rule = for<'a> fn(&Case<'a>) -> Option<Answer>;
 /// In order of precedence.
 const RULES: &[Rule] = &[
     halt,
+    about::known,
     slow_command,
     count,
     undo,
@@ -441,8 +442,8 @@ mod tests {
             "create a file called Makefile",
             &["bash test -e Makefile -o -L Makefile && echo exists || echo new"],
         );
-        check("read README.md", &["read README.md"]);
         check("create new.txt with abc", &["bash test -e new.txt -o -L new.txt && echo exists || echo new"]);
+        check("read README.md", &["read README.md"]);
         check("what is in docs/cli.md?", &["read docs/cli.md"]);
         check("how many lines does calc.py have?", &["read calc.py"]);
     }
