@@ -61,6 +61,14 @@ pub const CHAPTERS: &[Page] = chapters! {
     "glossary" "terms"
 };
 
+/// The page with the proof of what the others claim. Searches leave it out: its rows mention
+/// everything.
+pub(super) const EVIDENCE: Page = Page {
+    name: "evidence",
+    about: "every claim, with the command that proves it and its results",
+    text: include_str!("../../docs/evidence.md"),
+};
+
 /// Most sections that `--search` prints.
 const MAX_SECTIONS: usize = 5;
 
@@ -80,9 +88,10 @@ pub(super) fn run(args: &DocsArgs) -> anyhow::Result<ExitCode> {
 
 fn page(name: &str) -> anyhow::Result<&'static Page> {
     let bare = name.trim_start_matches("docs/").trim_end_matches(".md").to_lowercase();
-    let found = CHAPTERS.iter().find(|page| page.name == bare || page.title().to_lowercase() == bare);
+    let mut pages = CHAPTERS.iter().chain([&EVIDENCE]);
+    let found = pages.find(|page| page.name == bare || page.title().to_lowercase() == bare);
     found.ok_or_else(|| {
-        let names: Vec<&str> = CHAPTERS.iter().map(|page| page.name).collect();
+        let names: Vec<&str> = CHAPTERS.iter().chain([&EVIDENCE]).map(|page| page.name).collect();
         let tip = nearest(&bare, &names).map_or_else(String::new, |name| format!("did you mean {name}? "));
         anyhow::anyhow!("there is no page \"{name}\"; {tip}pi docs lists the pages")
     })
@@ -92,6 +101,7 @@ fn list() -> String {
     let width = CHAPTERS.iter().map(|page| page.name.len()).max().unwrap_or_default();
     let mut text: String = CHAPTERS
         .iter()
+        .chain([&EVIDENCE])
         .map(|page| format!("{:width$}  {}\n", page.name, page.about.replace('`', "")))
         .collect();
     text.push_str("\npi docs PAGE prints a page, pi docs --search WORDS the sections that fit.");
@@ -116,7 +126,7 @@ mod tests {
 
     #[test]
     fn pages_have_titles_and_are_found_by_name_file_and_title() {
-        for chapter in CHAPTERS {
+        for chapter in CHAPTERS.iter().chain([&EVIDENCE]) {
             assert!(chapter.text.starts_with("# "), "{}", chapter.name);
             for name in [chapter.name, &format!("docs/{}.md", chapter.name), chapter.title()] {
                 assert_eq!(page(name).unwrap().name, chapter.name);

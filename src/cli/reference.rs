@@ -11,7 +11,7 @@ use crate::config::ROWS;
 use crate::modes;
 
 use super::args;
-use super::docs::CHAPTERS;
+use super::docs::{CHAPTERS, EVIDENCE};
 
 /// The arguments of `pi completions`.
 #[derive(Debug, Clone, clap::Args)]
@@ -74,5 +74,5 @@ pub(super) fn providers() -> Vec<PossibleValue> {
 
 /// Pages of the documentation.
 pub(super) fn pages() -> Vec<PossibleValue> {
-    CHAPTERS.iter().map(|page| PossibleValue::new(page.name).help(page.about)).collect()
+    CHAPTERS.iter().chain([&EVIDENCE]).map(|page| PossibleValue::new(page.name).help(page.about)).collect()
 }
