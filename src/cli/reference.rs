@@ -1,14 +1,17 @@
 //! `pi completions` and `pi man`, made from the table of arguments.
 
+use std::io;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap_complete::Shell;
+use roff::{Inline, Roff, bold, roman};
 
 use crate::ai::VENDORS;
 use crate::config::ROWS;
 use crate::modes;
+use crate::util::manual::Page;
 
 use super::args;
 use super::docs::{CHAPTERS, EVIDENCE};
@@ -30,9 +33,71 @@ pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
 
 /// Prints the manual page.
 pub(super) fn man() -> anyhow::Result<ExitCode> {
+    print(manual_page().context("cannot write the manual page")?)
+}
+
+/// The generated sections, and those that the generator does not know.
+fn manual_page() -> io::Result<Vec<u8>> {
+    let command = args::command();
+    let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
-    clap_mangen::Man::new(args::command()).render(&mut page).context("cannot write the manual page")?;
-    print(page)
+    man.render_title(&mut page)?;
+    for section in [
+        clap_mangen::Man::render_name_section,
+        clap_mangen::Man::render_synopsis_section,
+        clap_mangen::Man::render_description_section,
+        clap_mangen::Man::render_options_section,
+    ] {
+        let mut part = Vec::new();
+        section(&man, &mut part)?;
+        // Each begins with the definitions that the title has.
+        let lines = part.split_inclusive(|byte| *byte == b'\n');
+        page.extend(lines.skip_while(|line| !line.starts_with(b".SH")).flatten());
+    }
+    let mut roff = Roff::new();
+    roff.control("SH", ["COMMANDS"]);
+    for command in command.get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        entry(&mut roff, &format!("`pi {}`", command.get_name()), &about);
+    }
+    roff.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in modes::EXIT_CODES {
+        entry(&mut roff, &format!("`{code}`"), meaning);
+    }
+    for (title, heading) in [("ENVIRONMENT", "Environment"), ("FILES", "Files")] {
+        roff.control("SH", [title]);
+        for (term, text) in rows_under(heading) {
+            entry(&mut roff, term, text);
+        }
+    }
+    roff.control("SH", ["SEE ALSO"]);
+    roff.text(inlines("`pi help COMMAND` explains a command, and `pi docs` prints the documentation. Type `/hotkeys` in pi for its keys and commands."));
+    page.extend(roff.to_roff().into_bytes());
+    Ok(page)
+}
+
+/// Rows of the table under a heading of the page about the command line: two cells each.
+fn rows_under(heading: &str) -> Vec<(&'static str, &'static str)> {
+    let page = CHAPTERS.iter().find(|page| page.name == "cli");
+    let sections = page.map(Page::sections).unwrap_or_default();
+    let section = sections.iter().find(|section| section.heading == heading);
+    let lines = section.map(|section| section.text.lines()).into_iter().flatten();
+    // Below the header and its rule.
+    let rows = lines.filter(|line| line.starts_with("| `"));
+    rows.filter_map(|row| row.trim_matches(['|', ' ']).split_once(" | ")).collect()
+}
+
+/// A term and its explanation.
+fn entry(roff: &mut Roff, term: &str, text: &str) {
+    roff.control("TP", []);
+    roff.text(inlines(term));
+    roff.text(inlines(text));
+}
+
+/// Markdown of one line: code is bold.
+fn inlines(text: &str) -> Vec<Inline> {
+    let parts = text.split('`').enumerate().filter(|(_, part)| !part.is_empty());
+    parts.map(|(idx, part)| if idx % 2 == 1 { bold(part) } else { roman(part) }).collect()
 }
 
 fn print(bytes: Vec<u8>) -> anyhow::Result<ExitCode> {

@@ -62,7 +62,7 @@ async fn the_last_answer_is_also_written_to_a_file() {
 }
 
 #[test]
-fn completions_and_the_manual_page_name_the_arguments() {
+fn completions_name_the_arguments() {
     let home = TestHome::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = pi(&home, &["completions", shell]).output().unwrap();
@@ -95,11 +95,34 @@ fn completions_and_the_manual_page_name_the_arguments() {
             std::process::Command::new("bash").args(["-c", &script]).current_dir(home.project()).output();
         assert_eq!(String::from_utf8(bash.unwrap().stdout).unwrap().trim(), expected, "{words:?}");
     }
-    let output = pi(&home, &["man"]).output().unwrap();
-    let page = String::from_utf8(output.stdout).unwrap();
-    assert!(page.starts_with(".ie") && page.contains(".TH pi 1") && page.contains("max"), "{page}");
     let output = pi(&home, &["completions", "tcsh"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_manual_page_has_codes_variables_and_files_and_names_no_other_page() {
+    let home = TestHome::new();
+    let output = pi(&home, &["man"]).output().unwrap();
+    let page = String::from_utf8(output.stdout).unwrap();
+    let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+    assert_eq!(sections[..4], ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"]);
+    let last = ["COMMANDS", "\"EXIT STATUS\"", "ENVIRONMENT", "FILES", "\"SEE ALSO\""];
+    assert_eq!(sections[sections.len() - last.len()..], last);
+    assert!(
+        page.starts_with(".ie") && page.matches(".ie").count() == 1 && page.contains(".TH pi 1"),
+        "{page}"
+    );
+    // Hyphens are escaped, and terms are bold.
+    for part in [
+        "max\\-turns",
+        "\\fBpi sessions\\fR\nList sessions",
+        "\\fB3\\fR\na limit ended the run",
+        "\\fBHTTPS_PROXY\\fR, \\fBHTTP_PROXY\\fR",
+        "\\fB~/.pi/agent/auth.json\\fR\nkeys and sign\\-ins",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("(1)") && !page.contains("]("), "{page}");
 }
 
 #[test]
