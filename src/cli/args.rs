@@ -16,7 +16,7 @@ use super::auth::AuthArgs;
 use super::config::ConfigArgs;
 use super::docs::DocsArgs;
 use super::doctor::DoctorArgs;
-use super::reference::{CompletionsArgs, Suggested, providers};
+use super::reference::{CompletionsArgs, Suggested, providers, themes};
 use super::session_list::SessionsArgs;
 use super::trace::TraceArgs;
 use super::transfer::{ExportArgs, ImportArgs};
@@ -193,7 +193,7 @@ pub struct Args {
     pub max_day_cost: Option<f64>,
 
     /// Theme: dark, light, system, one of your own, or LIGHT/DARK to follow the terminal
-    #[arg(help_heading = SCREEN, long, value_name = "NAME")]
+    #[arg(help_heading = SCREEN, long, value_name = "NAME", value_parser = Suggested(themes), hide_possible_values = true)]
     pub use_theme: Option<String>,
 
     /// Add a theme: a file or a directory of them; choose it with --use-theme; repeatable

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use roff::{Inline, Roff, bold, roman};
 
 use crate::ai::VENDORS;
-use crate::config::ROWS;
+use crate::config::{ROWS, SettingKind as Kind};
 use crate::modes;
 use crate::util::manual::Page;
 
@@ -28,8 +28,57 @@ pub(super) struct CompletionsArgs {
 pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut args::command(), "pi", &mut script);
+    if args.shell == Shell::Bash {
+        script.extend(bash_words().into_bytes());
+    }
     print(script)
 }
+
+/// What the generated script for bash cannot do: it offers the values of an argument for all
+/// arguments after it, and knows no `pi help`.
+fn bash_words() -> String {
+    let command = args::command();
+    let commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let values: String = ROWS
+        .iter()
+        .filter_map(|row| {
+            let words = match row.kind {
+                _ if row.key == "theme" => THEMES.join(" "),
+                Kind::Bool => "true false".to_owned(),
+                Kind::Choice(words) => words.join(" "),
+                _ => return None,
+            };
+            Some(format!("                {}) words=\"{words}\" ;;\n", row.key))
+        })
+        .collect();
+    BASH_WORDS.replace("COMMANDS", &commands.join(" ")).replace("VALUES\n", &values)
+}
+
+/// Wraps the function `_pi` of the generated script.
+const BASH_WORDS: &str = r#"
+_pi_words() {
+    local cur="${COMP_WORDS[COMP_CWORD]}" word words=""
+    local -a given=()
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        [[ ${word} == -* ]] || given+=("${word}")
+    done
+    if [[ ${given[0]} == help ]]; then
+        [[ ${#given[@]} -eq 1 ]] && words="COMMANDS"
+    elif [[ ${given[0]} == config && ${#given[@]} -ge 3 && ${cur} != -* ]]; then
+        if [[ ${given[1]} == set && ${#given[@]} -eq 3 ]]; then
+            case "${given[2]}" in
+VALUES
+            esac
+        fi
+    else
+        _pi "$@"
+        return
+    fi
+    COMPREPLY=( $(compgen -W "${words}" -- "${cur}") )
+}
+
+complete -F _pi_words -o bashdefault -o default pi
+"#;
 
 /// Prints the manual page.
 pub(super) fn man() -> anyhow::Result<ExitCode> {
@@ -135,6 +184,14 @@ pub(super) fn setting_keys() -> Vec<PossibleValue> {
 /// Ids of the providers that pi knows by itself.
 pub(super) fn providers() -> Vec<PossibleValue> {
     VENDORS.iter().map(|vendor| PossibleValue::new(vendor.id)).collect()
+}
+
+/// The themes that are part of pi.
+const THEMES: [&str; 3] = ["dark", "light", "system"];
+
+/// Names for `--use-theme`.
+pub(super) fn themes() -> Vec<PossibleValue> {
+    THEMES.map(PossibleValue::new).to_vec()
 }
 
 /// Pages of the documentation.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::builder::{PossibleValue, TypedValueParser as _};
 use clap::{Parser, ValueEnum};
 
 use crate::ai::foreign::{self, Format, ImportError};
@@ -17,6 +18,7 @@ use crate::util::atomic_file;
 use crate::util::clock::Clock;
 
 use super::args::Args;
+use super::reference::Suggested;
 use super::sessions;
 use super::start::Setup;
 
@@ -24,7 +26,7 @@ use super::start::Setup;
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ImportArgs {
     /// Format of the conversation: openai (Chat Completions or Responses), anthropic or google
-    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    #[arg(long, value_name = "FORMAT", value_parser = Suggested(formats).try_map(|name: String| parse_format(&name)), hide_possible_values = true)]
     from: Format,
 
     /// Request or messages as JSON or JSON lines; - reads standard input
@@ -43,7 +45,7 @@ pub(super) struct ImportArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ExportArgs {
     /// Format to write: html, md, jsonl (a session file), atif (a trajectory), openai (Chat Completions), openai-responses, anthropic or google [default: by the extension of FILE]
-    #[arg(long, value_name = "FORMAT", value_parser = parse_target, required_unless_present_any = ["file", "output"])]
+    #[arg(long, value_name = "FORMAT", value_parser = Suggested(targets).try_map(|name: String| parse_target(&name)), hide_possible_values = true, required_unless_present_any = ["file", "output"])]
     to: Option<Target>,
 
     /// The session's file, id or start of its id
@@ -75,6 +77,17 @@ pub(super) struct ExportArgs {
     /// Directory for session files
     #[arg(long, value_name = "DIR")]
     session_dir: Option<PathBuf>,
+}
+
+/// Names for `--from`.
+fn formats() -> Vec<PossibleValue> {
+    Format::ALL.into_iter().map(|format| PossibleValue::new(format.name())).collect()
+}
+
+/// Names for `--to`.
+fn targets() -> Vec<PossibleValue> {
+    let sessions = ExportFormat::ALL.into_iter().map(|format| PossibleValue::new(format.name()));
+    sessions.chain(formats()).collect()
 }
 
 /// What an export is for: people, or a service.

@@ -84,11 +84,23 @@ fn completions_name_the_arguments() {
         (&["docs", "key"], "keybindings"),
         (&["config", "set", "outp"], "outputPad"),
         (&["--tui-mode", "f"], "fullscreen"),
+        (&["--use-theme", ""], "dark light system"),
+        (&["import", "--from", "g"], "google"),
+        (&["export", "--to", ""], "html md jsonl atif openai openai-responses anthropic google"),
+        (&["config", "set", "theme", ""], "dark light system"),
+        (&["config", "set", "--project", "quietStartup", ""], "true false"),
+        (&["config", "set", "defaultProjectTrust", "a"], "ask always"),
+        (&["config", "set", "theme", "--"], "--project --help"),
+        (&["config", "set", "theme", "dark", ""], ""),
+        (&["config", "get", "theme", ""], ""),
+        (&["help", "ex"], "export"),
+        (&["help", "-"], ""),
+        (&["help", "export", ""], ""),
     ] {
         let [.., before, word] = words else { panic!("two words") };
         let line = ["pi"].iter().chain(words).map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
         let script = format!(
-            "source ./pi.bash; COMP_WORDS=({line}); COMP_CWORD={}; _pi pi '{word}' '{before}'; echo \"${{COMPREPLY[*]}}\"",
+            "source ./pi.bash; COMP_WORDS=({line}); COMP_CWORD={}; $(complete -p pi | grep -o '_pi[a-z_]*') pi '{word}' '{before}'; echo \"${{COMPREPLY[*]}}\"",
             words.len()
         );
         let bash =
