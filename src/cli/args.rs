@@ -168,7 +168,7 @@ pub struct Args {
     #[arg(help_heading = TOOLS, long)]
     pub no_prompt_templates: bool,
 
-    /// Trust this directory for this run and load its skills, templates and settings
+    /// Trust this directory for this run and load its skills, templates, settings and system prompts
     #[arg(help_heading = LIMITS, short, long, conflicts_with = "no_approve")]
     pub approve: bool,
 
@@ -176,7 +176,7 @@ pub struct Args {
     #[arg(help_heading = LIMITS, long)]
     pub no_approve: bool,
 
-    /// Ask before a prompt costs more than this, in US dollars; 0 means no limit
+    /// Stop when a prompt has cost more than this, in US dollars, and ask whether to continue; 0 means no limit
     #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd, allow_negative_numbers = true)]
     pub max_turn_cost: Option<f64>,
 
@@ -184,11 +184,11 @@ pub struct Args {
     #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = positive::<u32>, allow_negative_numbers = true)]
     pub max_turns: Option<u32>,
 
-    /// Ask before the session costs more than this, in US dollars; 0 means no limit
+    /// Stop when the session has cost more than this, in US dollars, and ask whether to continue; 0 means no limit
     #[arg(help_heading = LIMITS, long, visible_alias = "max-cost", value_name = "USD", value_parser = parse_usd, allow_negative_numbers = true)]
     pub max_session_cost: Option<f64>,
 
-    /// Ask before the day costs more than this over all sessions, in US dollars; 0 means no limit
+    /// Stop when all sessions of the day have cost more than this, in US dollars, and ask whether to continue; 0 means no limit
     #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd, allow_negative_numbers = true)]
     pub max_day_cost: Option<f64>,
 

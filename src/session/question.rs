@@ -58,7 +58,7 @@ pub const TRUST_OPTIONS: &[(TrustChoice, &str)] = &[
     (TrustChoice::NotNow, "Not now"),
     (TrustChoice::Folder, "Trust this folder"),
     (TrustChoice::Parent, "Trust parent folder"),
-    (TrustChoice::Session, "Trust it until pi ends"),
+    (TrustChoice::Session, "Trust it until pi exits"),
     (TrustChoice::No, "Don't trust"),
 ];
 

@@ -164,7 +164,7 @@ async fn a_refusal_names_its_reason() {
     let unknown = SessionCommand::SetModel { reference: "no-such".to_owned(), scope: Scope::Session };
     assert!(matches!(refusal(&session, unknown).await, Refusal::Model(_)));
     let wrong = refusal(&session, change("theme", json!(1))).await;
-    assert_eq!(wrong.to_string(), "\"theme\" must be a text");
+    assert_eq!(wrong.to_string(), "\"theme\" must be a string");
     session.prompt("go").await;
     gate.reached().await;
     for command in [
@@ -273,7 +273,7 @@ async fn a_reload_reads_settings_skills_and_trust_again() {
     assert_eq!(state.settings.value("followUpMode"), Some(json!("all")));
     assert_eq!(state.questions.len(), 1, "there is something to trust now");
     let lines = session.waiting();
-    assert!(lines.iter().any(|line| line.contains("\"theme\" must be a text")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("\"theme\" must be a string")), "{lines:?}");
     assert!(
         lines.contains(&"Info: Restart pi to apply the changed settings: shellPath.".to_owned()),
         "{lines:?}"

@@ -46,7 +46,7 @@ impl CompatKind {
                 let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
                 words.join(", ")
             }
-            Self::Text => "a text".to_owned(),
+            Self::Text => "a string".to_owned(),
             Self::Whole => "a whole number".to_owned(),
             Self::Object => "an object".to_owned(),
             Self::List => "a list".to_owned(),
@@ -527,7 +527,7 @@ mod tests {
         check(
             json!({"deployment": {}}),
             json!({}),
-            &["compat \"deployment\" is an object; it must be a text"],
+            &["compat \"deployment\" is an object; it must be a string"],
         );
         check(
             json!({"openRouterRouting": ["a"]}),

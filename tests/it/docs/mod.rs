@@ -95,6 +95,44 @@ fn chapters_are_listed_in_order() {
 }
 
 #[test]
+fn every_chapter_begins_with_an_example() {
+    for page in CHAPTERS.iter().filter(|page| page.name != "glossary") {
+        let has_example = page.text.lines().take(8).any(|line| line.starts_with("```"));
+        assert!(has_example, "docs/{}.md", page.name);
+    }
+}
+
+/// The table of commands is written by hand, because it has links.
+#[test]
+fn every_command_is_in_the_table_of_commands() {
+    let page = fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    for command in pi::cli::command().get_subcommands() {
+        let row = format!("\n| `pi {}` | ", command.get_name());
+        assert!(page.contains(&row), "docs/cli.md has no row for pi {}", command.get_name());
+    }
+}
+
+/// The crates that the examples of the library name can be copied from its page.
+#[test]
+fn the_page_of_the_library_lists_what_its_programs_need() {
+    let page = fs::read_to_string(root().join("docs/library.md")).unwrap();
+    let listed = blocks(&page, "toml").concat();
+    for example in ["custom_tool", "custom_provider", "front_end", "steering", "read_session", "two_sessions"]
+    {
+        let text = fs::read_to_string(root().join(format!("examples/{example}.rs"))).unwrap();
+        for needed in ["pi", "tokio", "anyhow", "futures_util", "serde_json", "tokio_util", "tempfile"] {
+            if text.contains(&format!("{needed}::")) {
+                let name = if needed == "serde_json" { needed.to_owned() } else { needed.replace('_', "-") };
+                assert!(listed.contains(&format!("\n{name} = ")), "examples/{example}.rs needs {name}");
+            }
+        }
+        let known = ["crate", "std", "pi", "futures_util", "serde_json", "tokio_util"];
+        let used = text.lines().filter_map(|line| line.strip_prefix("use ")?.split("::").next());
+        used.for_each(|name| assert!(known.contains(&name), "examples/{example}.rs uses {name}"));
+    }
+}
+
+#[test]
 fn flags_are_listed() {
     let command = built();
     let mut groups: Vec<&str> = Vec::new();
@@ -195,12 +233,18 @@ fn built() -> Command {
 fn usage(arg: &Arg) -> String {
     let mut forms = Vec::new();
     forms.extend(arg.get_short().map(|short| format!("-{short}")));
-    forms.extend(arg.get_long().map(|long| format!("--{long}")));
+    let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
+    forms.extend(longs.iter().map(|long| format!("--{long}")));
     let mut usage = forms.join(", ");
     if arg.get_action().takes_values() {
-        let value = arg.get_value_names().unwrap().join(" ");
-        let optional = arg.get_num_args().is_some_and(|count| count.min_values() == 0);
-        let value = if optional { format!("[{value}]") } else { value };
+        let n_required = arg.get_num_args().map_or(1, |count| count.min_values());
+        let values = arg
+            .get_value_names()
+            .unwrap()
+            .iter()
+            .enumerate()
+            .map(|(idx, name)| if idx < n_required { name.to_string() } else { format!("[{name}]") });
+        let value = values.collect::<Vec<_>>().join(" ");
         let value = if arg.is_positional() { format!("[{value}]…") } else { format!(" {value}") };
         usage.push_str(&value);
     }

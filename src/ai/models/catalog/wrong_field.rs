@@ -47,7 +47,7 @@ fn wanted(expected: &str) -> &str {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
         "i64" | "i32" => "a whole number",
         "f32" | "f64" => "a number",
-        "a string" | "string" => "a text",
+        "string" => "a string",
         "a boolean" => "true or false",
         "a sequence" => "a list",
         "a map" => "an object",
@@ -103,8 +103,8 @@ mod tests {
         let check = |value: Value, expected: &str| assert_eq!(read::<Outer>(value).unwrap_err(), expected);
         check(json!(7), "must be an object, not 7");
         check(json!({}), "\"name\" is missing");
-        check(json!({"name": 7}), "\"name\" must be a text, not 7");
-        check(json!({"name": {"a": 1}}), "\"name\" must be a text, not an object");
+        check(json!({"name": 7}), "\"name\" must be a string, not 7");
+        check(json!({"name": {"a": 1}}), "\"name\" must be a string, not an object");
         check(json!({"name": "a", "parts": {}}), "\"parts\" must be a list, not an object");
         let parts = json!({"name": "a", "parts": [{}, {"price": "free"}]});
         check(parts, "\"parts[1].price\" must be a number, not the text \"free\"");

@@ -107,7 +107,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "trust",
         args: "",
-        help: "Choose whether to trust this directory and load its skills, templates and settings",
+        help: "Choose whether to trust this directory and load its skills, templates, settings and system prompts",
         run: |app, _, _| app.open_trust(),
     },
     Command {

@@ -49,8 +49,8 @@ impl TrustDialog {
         } else {
             vec![
                 format!("It contains {}{more}.", named.join(", ")),
-                "A project's skills, templates and settings tell the model what to do on your machine. Trust them only if \
-                 you know who wrote them."
+                "A project's skills, templates, settings and system prompts tell the model what to do on your machine. Trust \
+                 them only if you know who wrote them."
                     .to_owned(),
             ]
         };
@@ -157,9 +157,9 @@ mod tests {
         ────────────────────────────────────────────────────────────
         Do you trust ~/proj?
         It contains .pi/skills, .pi/x, ~/.agents/skills.
-        A project's skills, templates and settings tell the model
-        what to do on your machine. Trust them only if you know who
-        wrote them.
+        A project's skills, templates, settings and system prompts
+        tell the model what to do on your machine. Trust them only
+        if you know who wrote them.
         → Not now
           Trust this folder
           Trust parent folder (~)
