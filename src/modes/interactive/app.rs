@@ -290,7 +290,11 @@ impl App {
         state: Arc<SessionState>,
         out: &mut Vec<Effect>,
     ) {
+        let has_new_templates = !Arc::ptr_eq(&self.session.templates, &state.templates);
         self.session = state;
+        if has_new_templates && !matches!(event, SessionEvent::Opened(_)) {
+            warn_of_hidden_templates(self);
+        }
         if let Some(outcome) = self.dialogs.on_session_changed(&self.session) {
             self.on_dialog(outcome, out);
         }
@@ -448,6 +452,7 @@ impl App {
         }
         self.dialogs.close_trust();
         if opened.n_earlier.is_some() {
+            warn_of_hidden_templates(self);
             out.push(WorldEffect::TakeLeftOver.into());
             let sought = self.sought.take().filter(|sought| Some(&sought.path) == self.session.path.as_ref());
             if let Some(entry) = sought.and_then(|sought| sought.entry) {
@@ -584,5 +589,16 @@ impl App {
     /// Whether the screen changes without any event.
     pub(super) fn is_animated(&self) -> bool {
         self.status.is_animated() || self.transcript.wants_tick()
+    }
+}
+
+/// Commands come before prompt templates of the same name.
+fn warn_of_hidden_templates(app: &mut App) {
+    let templates = Arc::clone(&app.session.templates);
+    for template in templates.iter().filter(|template| commands::is_command(&template.name)) {
+        let (path, name) = (paths::display(&template.path, app.home.as_deref()), &template.name);
+        app.warn_once(format!(
+            "prompt template {path}: /{name} is a command of pi, so nothing calls it; rename the file"
+        ));
     }
 }

@@ -1,6 +1,6 @@
 //! Keys from the bytes of a terminal to what they do.
 
-use crate::session::Phase;
+use crate::session::{Phase, PromptTemplate, ResourceOrigin};
 use crate::tui::keymap::Chord;
 
 use super::*;
@@ -75,4 +75,25 @@ fn every_default_key_is_told_apart_with_the_kitty_protocol() {
         }
     }
     assert!(n_keys > 80, "{n_keys}");
+}
+
+#[test]
+fn template_that_a_command_hides_is_reported_once() {
+    let mut stage = Stage::new();
+    let template = |name: &str| PromptTemplate {
+        name: name.to_owned(),
+        description: String::new(),
+        argument_hint: String::new(),
+        path: format!("/home/me/.pi/agent/prompts/{name}.md").into(),
+        origin: ResourceOrigin::User,
+    };
+    for _ in 0..2 {
+        let mut state = (*stage.app.session).clone();
+        state.templates = Arc::new([template("model"), template("review")]);
+        stage.app.on_session_event(&SessionEvent::QueueChanged, state.into(), &mut stage.effects);
+    }
+    let screen = stage.screen(120, 20).join("\n");
+    let warning =
+        "prompt template ~/.pi/agent/prompts/model.md: /model is a command of pi, so nothing calls it";
+    assert_eq!((screen.matches(warning).count(), screen.matches("review").count()), (1, 0), "{screen}");
 }
