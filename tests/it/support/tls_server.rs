@@ -22,17 +22,7 @@ pub(crate) struct TlsServer {
 
 impl TlsServer {
     pub(crate) fn start(reply: String) -> Self {
-        let certificate =
-            CertificateDer::from_pem_slice(include_bytes!("../../fixtures/tls/server.pem")).unwrap();
-        let key = PrivateKeyDer::from_pem_slice(include_bytes!("../../fixtures/tls/server-key.pem")).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
-        let config = Arc::new(config);
+        let config = Arc::new(server_config());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("https://{}", listener.local_addr().unwrap());
         let serving = thread::spawn(move || {
@@ -54,6 +44,20 @@ impl TlsServer {
     pub(crate) fn join(self) {
         self.serving.join().unwrap();
     }
+}
+
+/// With the certificate that the authority vouches for.
+pub(crate) fn server_config() -> ServerConfig {
+    let certificate =
+        CertificateDer::from_pem_slice(include_bytes!("../../fixtures/tls/server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("../../fixtures/tls/server-key.pem")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap()
 }
 
 fn serve(mut socket: TcpStream, config: &Arc<ServerConfig>, reply: &str) -> std::io::Result<()> {
