@@ -40,7 +40,7 @@ pub use models::{
 };
 pub use providers::{
     FakeAnswer, FakeProvider, HttpOptions, HttpProvider, Provider, RequestPreview, Router, TestBarrier,
-    decode_recorded, preview_request, request_body, text_answer,
+    WebSocketUse, decode_recorded, preview_request, request_body, text_answer,
 };
 pub use requests::{
     Request, SamplingPolicy, StreamOptions, SystemState, ToolChoice, continuable, fit_for_storing,

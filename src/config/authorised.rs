@@ -115,6 +115,10 @@ impl Provider for Authorised {
         self.inner.warm_up(model);
     }
 
+    fn end_session(&self, session_id: &str) {
+        self.inner.end_session(session_id);
+    }
+
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
         let is_complete = matches!(request.credential, Credential::ApiKey(_) | Credential::Bearer(_));
         let model = Arc::clone(&request.model);

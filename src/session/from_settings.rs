@@ -27,6 +27,7 @@ pub fn http_options(settings: &Settings) -> HttpOptions {
         header_timeout: settings.provider_timeout,
         max_retries: settings.provider_max_retries,
         max_retry_delay: limit(settings.provider_max_retry_delay),
+        ..HttpOptions::default()
     }
 }
 

@@ -75,3 +75,4 @@ mod tui_markdown;
 mod tui_painter;
 mod tui_pictures;
 mod tui_resize;
+mod web_sockets;

@@ -36,7 +36,7 @@ use thinking::{fitting_budget, mapped_level, thinking_budget};
 
 pub(super) use body::{BodyTo, object_schema};
 pub(super) use google::json_schema as google_schema;
-pub(super) use openai_responses::TextSignature;
+pub(super) use openai_responses::{Chain, SocketError, TextSignature, is_aside};
 
 /// The two pure halves of a wire API.
 pub(super) trait WireApi: Send + Sync {
@@ -68,6 +68,12 @@ pub(super) trait WireApi: Send + Sync {
     /// The thinking effort in the service's words, if the request sets it between
     /// the turns. The answer stores it, so that later requests can repeat it.
     fn told_effort(&self, _request: &Request) -> Option<String> {
+        None
+    }
+
+    /// The headers that open a WebSocket for such requests, made of those of the request itself;
+    /// `None` unless the service is known to answer them there. [`Chain`] has the messages.
+    fn web_socket_headers(&self, _request: &Request, _headers: &HeaderMap) -> Option<HeaderMap> {
         None
     }
 

@@ -95,7 +95,7 @@ const CODES: &[(FailureClass, &[&str])] = &[
     ),
     (FailureClass::ToolUseFailed, &["toolusefailed", "malformedfunctioncall"]),
     (FailureClass::Server, &["internalserverexception", "modelstreamerrorexception"]),
-    (FailureClass::Network, &["networkerror", "deadlineexceeded"]),
+    (FailureClass::Network, &["networkerror", "deadlineexceeded", "websocketconnectionlimitreached"]),
     (FailureClass::Refused, &["contentpolicyviolation", "contentfilter"]),
 ];
 

@@ -460,6 +460,9 @@ pub(in crate::ai) struct ResponsesCompat {
     pub(in crate::ai) azure: bool,
     /// Expects headers that describe the request.
     pub(in crate::ai) copilot: bool,
+    /// Answers over WebSockets too:
+    /// <https://developers.openai.com/api/docs/guides/websocket-mode>.
+    pub(in crate::ai) web_socket: bool,
 }
 
 /// How long the server should keep its cache of a conversation.
@@ -537,6 +540,7 @@ impl ResponsesCompat {
             codex,
             azure,
             copilot,
+            web_socket: codex || vendor == ServerKind::OpenAi,
         }
     }
 }

@@ -90,6 +90,17 @@ impl Answer {
         self.frames(out).map_err(RequestError::from)
     }
 
+    /// Reads the data of one event that arrived without framing, and appends the events it
+    /// completes.
+    ///
+    /// # Errors
+    /// The failure that ends the answer.
+    pub(in crate::ai) fn read(&mut self, data: &str, out: &mut Vec<StreamEvent>) -> Result<(), RequestError> {
+        self.n_frames += 1;
+        let frame = SseFrame { event: Cow::Borrowed(""), data: Cow::Borrowed(data) };
+        self.decoder.frame(&frame, out).map_err(RequestError::from)
+    }
+
     /// Whether the answer is complete, although the connection may stay open.
     pub(in crate::ai) fn is_complete(&self) -> bool {
         self.decoder.is_complete()

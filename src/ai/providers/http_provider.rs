@@ -14,18 +14,20 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Ending, fail, service};
+use super::sockets::{Address, NotOpened, SocketAnswer, SocketRequest, Sockets, Waits, WebSocketUse};
 use crate::ai::api::{self, BodyTo, EncodeError, WireApi};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
 use crate::ai::models::{Model, Server, is_on_plan};
 use crate::ai::providers::Provider;
 use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
-use crate::ai::transport::{HttpBody, HttpRequest, Pace, Transport, redact, root_cause, silence};
+use crate::ai::transport::{HttpBody, HttpRequest, Pace, SocketEnd, Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
 /// Timeouts and retries of a provider.
@@ -40,6 +42,10 @@ pub struct HttpOptions {
     pub max_retries: u32,
     /// Longest wait a server may request between attempts; `None` means no limit.
     pub max_retry_delay: Option<Duration>,
+    /// Which requests travel over WebSockets.
+    pub web_sockets: WebSocketUse,
+    /// Longest wait for a WebSocket; `None` means no limit.
+    pub web_socket_connect_timeout: Option<Duration>,
 }
 
 impl Default for HttpOptions {
@@ -49,6 +55,8 @@ impl Default for HttpOptions {
             header_timeout: None,
             max_retries: 0,
             max_retry_delay: Some(Duration::from_secs(60)),
+            web_sockets: WebSocketUse::Never,
+            web_socket_connect_timeout: Some(Duration::from_secs(15)),
         }
     }
 }
@@ -61,12 +69,14 @@ pub struct HttpProvider {
     options: HttpOptions,
     images: ImageFitter,
     refusals: Refusals,
+    sockets: Sockets,
 }
 
 impl HttpProvider {
     /// Sends requests through `transport`.
     pub fn new(transport: Transport, clock: Clock, options: HttpOptions) -> Self {
-        Self { transport, clock, options, images: ImageFitter::default(), refusals: Refusals::default() }
+        let (images, refusals, sockets) = (ImageFitter::default(), Refusals::default(), Sockets::default());
+        Self { transport, clock, options, images, refusals, sockets }
     }
 }
 
@@ -74,7 +84,14 @@ impl Provider for HttpProvider {
     fn warm_up(&self, model: &Model) {
         if model.base_url.starts_with("https:") {
             self.transport.warm_up();
+            if self.options.web_sockets != WebSocketUse::Never {
+                self.transport.warm_up_sockets();
+            }
         }
+    }
+
+    fn end_session(&self, session_id: &str) {
+        self.sockets.end_session(session_id);
     }
 
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
@@ -222,14 +239,33 @@ enum Phase {
 
 /// An answer that is arriving.
 struct Reading {
-    response: Response,
-    answer: Answer,
+    opened: Opened,
     pace: Pace,
 }
 
+/// A request that is being answered.
+struct Opened {
+    source: Source,
+    answer: Answer,
+    /// Why it did not go over the WebSocket that was wanted.
+    no_socket: Option<String>,
+}
+
+/// Where an answer comes from. Dropping it closes the connection.
+enum Source {
+    Http(Response),
+    Socket(Box<SocketAnswer>),
+}
+
+/// What has arrived of an answer.
+enum Arrived {
+    Bytes(Bytes),
+    Events(Vec<Utf8Bytes>),
+}
+
 impl Reading {
-    fn new(response: Response, answer: Answer) -> Self {
-        Self { response, answer, pace: Pace::new(Instant::now()) }
+    fn new(opened: Opened) -> Self {
+        Self { opened, pace: Pace::new(Instant::now()) }
     }
 
     /// Reads until there are events to pass on, and appends them to `events`. Everything is read when it
@@ -248,19 +284,17 @@ impl Reading {
         let mut silence_limit = pin!(silence(limit, clock));
         loop {
             let is_holding = n_held_bytes > 0;
-            let chunk = tokio::select! {
+            let arrived = tokio::select! {
                 biased;
-                chunk = self.response.chunk() => chunk.map_err(|error| {
-                    Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
-                })?,
+                arrived = self.opened.source.next() => arrived?,
                 () = &mut pass_on, if is_holding => return Ok(()),
                 () = &mut silence_limit, if !is_holding => {
                     return Err(Ending::Failed(silent("data", request, limit)));
                 }
             };
-            let Some(bytes) = chunk else { return Err(Ending::Closed) };
-            self.answer.feed(&bytes, events).map_err(Ending::Failed)?;
-            if self.answer.is_complete() {
+            let Some(arrived) = arrived else { return Err(Ending::Closed) };
+            self.opened.feed(&arrived, events).map_err(Ending::Failed)?;
+            if self.opened.answer.is_complete() {
                 return Ok(());
             }
             if events.is_empty() {
@@ -268,13 +302,56 @@ impl Reading {
                 continue;
             }
             if n_held_bytes == 0 {
-                let Some(at) = self.pace.pass_on_at(bytes.len(), Instant::now()) else { return Ok(()) };
+                let Some(at) = self.pace.pass_on_at(arrived.n_bytes(), Instant::now()) else { return Ok(()) };
                 pass_on.as_mut().reset(at);
             }
-            n_held_bytes += bytes.len();
+            n_held_bytes += arrived.n_bytes();
             if n_held_bytes >= MAX_HELD_BYTES {
                 return Ok(());
             }
+        }
+    }
+}
+
+impl Source {
+    /// What arrives next, `None` at the end of the body. Nothing is lost if the future is dropped.
+    async fn next(&mut self) -> Result<Option<Arrived>, Ending> {
+        match self {
+            Self::Http(response) => {
+                let chunk = response.chunk().await.map_err(|error| {
+                    Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
+                })?;
+                Ok(chunk.map(Arrived::Bytes))
+            }
+            Self::Socket(socket) => Ok(Some(Arrived::Events(socket.next().await.map_err(ended)?))),
+        }
+    }
+}
+
+impl Arrived {
+    fn n_bytes(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Events(events) => events.iter().map(|event| event.len()).sum(),
+        }
+    }
+}
+
+/// What the end of a WebSocket means to the answer that was arriving.
+fn ended(end: SocketEnd) -> Ending {
+    let error = RequestError::from(end);
+    match error.failure.class {
+        FailureClass::Network => Ending::Lost(error.text),
+        _ => Ending::Failed(error),
+    }
+}
+
+impl Opened {
+    /// Reads what arrived and appends the events it completes.
+    fn feed(&mut self, arrived: &Arrived, out: &mut Vec<StreamEvent>) -> Result<(), RequestError> {
+        match arrived {
+            Arrived::Bytes(bytes) => self.answer.feed(bytes, out),
+            Arrived::Events(events) => events.iter().try_for_each(|event| self.answer.read(event, out)),
         }
     }
 }
@@ -290,9 +367,9 @@ impl Driver {
                     opened = open(&self.provider, &self.request) => opened.map_err(Ending::Failed),
                 };
                 match opened {
-                    Ok((response, answer)) => {
+                    Ok(opened) => {
                         self.queue.push_back(StreamEvent::Start);
-                        self.phase = Phase::Reading(Box::new(Reading::new(response, answer)));
+                        self.phase = Phase::Reading(Box::new(Reading::new(opened)));
                     }
                     Err(ending) => self.end(None, ending),
                 }
@@ -306,16 +383,23 @@ impl Driver {
                     read = reading.read(&self.request, limit, clock, &mut self.events) => read,
                 };
                 match read {
-                    Ok(()) if !reading.answer.is_complete() => {
+                    Ok(()) if !reading.opened.answer.is_complete() => {
                         self.enqueue();
                         self.phase = Phase::Reading(reading);
                     }
                     Ok(()) => {
-                        drain(reading.response).await;
-                        self.end(Some(reading.answer), Ending::Closed);
+                        let Opened { source, answer, no_socket } = reading.opened;
+                        match source {
+                            Source::Http(response) => drain(response).await,
+                            Source::Socket(socket) => socket.finish(&self.provider.clock),
+                        }
+                        self.end(Some((answer, no_socket)), Ending::Closed);
                     }
-                    // The response is dropped here, and the connection with it.
-                    Err(ending) => self.end(Some(reading.answer), ending),
+                    // The source is dropped here, and the connection with it.
+                    Err(ending) => {
+                        let Opened { answer, no_socket, .. } = reading.opened;
+                        self.end(Some((answer, no_socket)), ending);
+                    }
                 }
             }
             Phase::Over => {}
@@ -336,7 +420,7 @@ impl Driver {
         }
     }
 
-    fn end(&mut self, answer: Option<Answer>, ending: Ending) {
+    fn end(&mut self, answer: Option<(Answer, Option<String>)>, ending: Ending) {
         let Request { model, options, .. } = &*self.request;
         let clock = &self.provider.clock;
         let started_ms = match options.started_ms {
@@ -346,7 +430,13 @@ impl Driver {
         let mut message =
             AssistantMessage::pending(model.api.clone(), &model.provider, &model.id, Millis(started_ms));
         match answer {
-            Some(answer) => answer.finish(ending, model, &mut message, &mut self.events),
+            Some((answer, no_socket)) => {
+                answer.finish(ending, model, &mut message, &mut self.events);
+                if let Some(why) = no_socket {
+                    let why = redact::without_secrets(&why, &self.request.credential, &model.headers);
+                    message.extra.insert("diagnostics".to_owned(), no_socket_note(&why, clock.now_ms()));
+                }
+            }
             None => fail(&mut message, ending),
         }
         let elapsed = clock.monotonic().saturating_sub(self.started);
@@ -363,7 +453,17 @@ impl Driver {
     }
 }
 
-async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Response, Answer), RequestError> {
+/// The original's note of a request that went over HTTP, for the session file.
+fn no_socket_note(why: &str, now_ms: u64) -> Value {
+    json!([{
+        "type": "provider_transport_failure",
+        "timestamp": now_ms,
+        "error": { "message": why },
+        "details": { "fallbackTransport": "sse", "phase": "before_message_stream_start" },
+    }])
+}
+
+async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<Opened, RequestError> {
     let request = provider.refusals.apply(provider.images.fit(request).await);
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
@@ -380,40 +480,36 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
 }
 
 /// Encodes the request once and sends it, repeatedly if that may help, until there is
-/// a response to read.
+/// an answer to read.
 async fn open_with(
     codec: &'static dyn WireApi,
     provider: &HttpProvider,
     request: &Arc<Request>,
-) -> Result<(Response, Answer), RequestError> {
+) -> Result<Opened, RequestError> {
     let mut encoded = to_send(codec, request).map_err(|error| match error {
         // Usually caused by the key, which belongs to the provider.
         EncodeError::Header(_) => format!("{}: {error}", service(&request.model)),
         other => other.to_string(),
     })?;
-    let HttpProvider { transport, clock, options, .. } = provider;
-    let service = service(&request.model);
-    let patience = match options.header_timeout {
-        Some(limit) => Some(limit).filter(|limit| !limit.is_zero()),
-        None => options.idle_timeout,
-    };
+    let HttpProvider { clock, options, .. } = provider;
+    let mut over_socket = socket_request(codec, provider, request, &encoded);
+    let mut no_socket = None;
     let mut retries = 0;
     loop {
-        // A signature is valid for minutes, and waits between attempts may be longer.
-        let now_ms = clock.now_ms();
-        codec.sign(request, &mut encoded, now_ms).map_err(|error| error.to_string())?;
-        let sent = tokio::select! {
-            biased;
-            sent = transport.send(&encoded, service, patience, now_ms) => sent,
-            () = silence(patience, clock) => return Err(silent("answer", request, patience)),
+        let sent = match &over_socket {
+            Some(wanted) => match send_over_socket(codec, provider, request, wanted).await {
+                Err(NotOpened::Unavailable(why)) => {
+                    (over_socket, no_socket) = (None, Some(why));
+                    continue;
+                }
+                Err(NotOpened::Refused(error)) => Err(error),
+                Err(NotOpened::Silent) => Err(silent("answer", request, patience(options))),
+                Ok(opened) => Ok(opened),
+            },
+            None => send_over_http(codec, provider, request, &mut encoded).await,
         };
         let failure = match sent {
-            Ok(response) => {
-                let content_type = response.headers().get(CONTENT_TYPE);
-                let content_type = content_type.and_then(|value| value.to_str().ok());
-                let answer = Answer::new(codec, request, content_type);
-                return Ok((response, answer));
-            }
+            Ok((source, answer)) => return Ok(Opened { source, answer, no_socket }),
             Err(error) if may_repeat(&error) && retries < options.max_retries => error,
             Err(mut error) => {
                 if let Some(hint) = codec.hint(request, &error.text) {
@@ -424,6 +520,72 @@ async fn open_with(
         };
         tokio::time::sleep(retry_wait(&failure, retries, options, clock)?).await;
         retries += 1;
+    }
+}
+
+/// The request for a WebSocket, if it shall travel over one and the service has them.
+fn socket_request(
+    codec: &dyn WireApi,
+    provider: &HttpProvider,
+    request: &Request,
+    encoded: &HttpRequest,
+) -> Option<SocketRequest> {
+    let session = match provider.options.web_sockets {
+        WebSocketUse::Never => return None,
+        WebSocketUse::PerRequest => None,
+        WebSocketUse::Kept => request.options.session_id.clone(),
+    };
+    // A long conversation is sent while it is written, which a message cannot be.
+    let HttpBody::Whole(body) = &encoded.body else { return None };
+    let headers = codec.web_socket_headers(request, &encoded.headers)?;
+    let (url, provider_id) = (encoded.url.clone(), encoded.provider.clone());
+    let address = Address { url, headers, provider: provider_id };
+    (!provider.sockets.is_unavailable(&address.url)).then(|| SocketRequest {
+        address,
+        body: body.clone(),
+        session,
+    })
+}
+
+async fn send_over_socket(
+    codec: &dyn WireApi,
+    provider: &HttpProvider,
+    request: &Request,
+    wanted: &SocketRequest,
+) -> Result<(Source, Answer), NotOpened> {
+    let HttpProvider { transport, clock, options, sockets, .. } = provider;
+    let waits = Waits { connect: options.web_socket_connect_timeout, first_event: patience(options) };
+    let opened = sockets.open(wanted, transport, waits, clock).await?;
+    Ok((Source::Socket(Box::new(opened)), Answer::new(codec, request, None)))
+}
+
+async fn send_over_http(
+    codec: &dyn WireApi,
+    provider: &HttpProvider,
+    request: &Request,
+    encoded: &mut HttpRequest,
+) -> Result<(Source, Answer), RequestError> {
+    let HttpProvider { transport, clock, options, .. } = provider;
+    let patience = patience(options);
+    // A signature is valid for minutes, and waits between attempts may be longer.
+    let now_ms = clock.now_ms();
+    codec.sign(request, encoded, now_ms).map_err(|error| error.to_string())?;
+    let response = tokio::select! {
+        biased;
+        sent = transport.send(encoded, service(&request.model), patience, now_ms) => sent?,
+        () = silence(patience, clock) => return Err(silent("answer", request, patience)),
+    };
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    let answer = Answer::new(codec, request, content_type);
+    Ok((Source::Http(response), answer))
+}
+
+/// How long an answer may take to begin.
+fn patience(options: &HttpOptions) -> Option<Duration> {
+    match options.header_timeout {
+        Some(limit) => Some(limit).filter(|limit| !limit.is_zero()),
+        None => options.idle_timeout,
     }
 }
 
@@ -547,7 +709,8 @@ mod tests {
         let codec = api::find(&request.model.api).unwrap();
         let answer = Answer::new(codec, &request, Some("text/event-stream"));
         let body = reqwest::Body::wrap_stream(chunks);
-        let reading = Reading::new(Response::from(http::Response::new(body)), answer);
+        let source = Source::Http(Response::from(http::Response::new(body)));
+        let reading = Reading::new(Opened { source, answer, no_socket: None });
         let options = HttpOptions { idle_timeout: None, ..HttpOptions::default() };
         let mut driver = Driver {
             provider: HttpProvider::new(Transport::new(), Clock::manual(0), options),

@@ -19,4 +19,8 @@ pub trait Provider: Send + Sync {
     /// Does slow preparations for the first request to `model` in advance.
     /// Blocks; optional.
     fn warm_up(&self, _model: &Model) {}
+
+    /// Closes what was kept open for the next request of the session with this
+    /// [`session_id`](crate::ai::StreamOptions::session_id); optional.
+    fn end_session(&self, _session_id: &str) {}
 }

@@ -48,6 +48,12 @@ impl Provider for Router {
         self.of(model).warm_up(model);
     }
 
+    fn end_session(&self, session_id: &str) {
+        self.http.end_session(session_id);
+        let others = self.hosted.iter().map(|(_, provider)| provider).chain(&self.demo);
+        others.for_each(|provider| provider.end_session(session_id));
+    }
+
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
         self.of(&request.model).stream(request, cancel)
     }

@@ -53,6 +53,13 @@ struct Clients {
     extra: ExtraRoots,
     /// In place of those of the environment.
     proxy: Option<Proxy>,
+    for_requests: Slots,
+    for_sockets: Slots,
+}
+
+/// A client for each route, built on first use.
+#[derive(Debug, Default)]
+struct Slots {
     plain: Slot,
     tls: Slot,
     plain_direct: Slot,
@@ -60,6 +67,27 @@ struct Clients {
 }
 
 type Slot = OnceLock<Result<Client, String>>;
+
+impl Slots {
+    fn client(
+        &self,
+        route: Route,
+        builder: impl Fn() -> ClientBuilder,
+        extra: &ExtraRoots,
+    ) -> Result<&Client, String> {
+        let slot = match route {
+            Route { tls: false, direct: false } => &self.plain,
+            Route { tls: true, direct: false } => &self.tls,
+            Route { tls: false, direct: true } => &self.plain_direct,
+            Route { tls: true, direct: true } => &self.tls_direct,
+        };
+        let build = || {
+            let built = with_certificates(builder, route.tls, extra);
+            built.map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
+        };
+        slot.get_or_init(build).as_ref().map_err(Clone::clone)
+    }
+}
 
 /// Selects a client: TLS or plain, with or without proxies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +155,11 @@ impl Transport {
         self.client(Route { tls: true, direct: false }).map_or_else(drop, drop);
     }
 
+    /// As [`Self::warm_up`], for WebSockets.
+    pub(in crate::ai) fn warm_up_sockets(&self) {
+        self.socket_client(Route { tls: true, direct: false }).map_or_else(drop, drop);
+    }
+
     /// What is wrong with the certificates that are trusted in addition, in one line.
     /// Blocks: parses them unless a connection did.
     pub fn certificate_problem(&self) -> Option<String> {
@@ -134,13 +167,15 @@ impl Transport {
     }
 
     pub(in crate::ai) fn client(&self, route: Route) -> Result<&Client, String> {
-        let slot = match route {
-            Route { tls: false, direct: false } => &self.clients.plain,
-            Route { tls: true, direct: false } => &self.clients.tls,
-            Route { tls: false, direct: true } => &self.clients.plain_direct,
-            Route { tls: true, direct: true } => &self.clients.tls_direct,
-        };
-        slot.get_or_init(|| build(route, &self.clients)).as_ref().map_err(Clone::clone)
+        let Clients { for_requests, proxy, extra, .. } = &*self.clients;
+        let builder = || builder(route, proxy.as_ref()).connect_timeout(CONNECT_TIMEOUT);
+        for_requests.client(route, builder, extra)
+    }
+
+    /// A client for upgrades, which only HTTP/1.1 has; their deadline is that of the caller.
+    pub(super) fn socket_client(&self, route: Route) -> Result<&Client, String> {
+        let Clients { for_sockets, proxy, extra, .. } = &*self.clients;
+        for_sockets.client(route, || builder(route, proxy.as_ref()).http1_only(), extra)
     }
 
     /// A client for servers on this machine, which bypasses proxies and waits for
@@ -214,11 +249,6 @@ fn client_builder() -> ClientBuilder {
     Client::builder().user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
 }
 
-fn build(route: Route, clients: &Clients) -> Result<Client, String> {
-    let built = with_certificates(|| builder(route, clients.proxy.as_ref()), route.tls, &clients.extra);
-    built.map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
-}
-
 /// A client that trusts the certificates of the system, `SSL_CERT_FILE` or `SSL_CERT_DIR`, and
 /// `extra`. Where there are none at all, as in many containers, those that Mozilla trusts
 /// take the place of the system's; they are part of the program.
@@ -257,7 +287,7 @@ fn builder(route: Route, proxy: Option<&Proxy>) -> ClientBuilder {
             attempt.stop()
         }
     });
-    let builder = client_builder().connect_timeout(CONNECT_TIMEOUT).redirect(policy);
+    let builder = client_builder().redirect(policy);
     match proxy {
         _ if route.direct => builder.no_proxy(),
         Some(proxy) => builder.proxy(proxy.clone()),

@@ -5,7 +5,7 @@
 //! requests, `http_body` is what is sent, `framing` splits answers into frames with `sse` (server-sent events) or
 //! `event_stream` (Amazon's binary form), `pace` lets a trickle collect, `quota` reads the limits
 //! that services report, `roots` has certificates that the user trusts, `sigv4` signs, `silence`
-//! detects dead connections, and `redact` removes secrets from error texts. Nothing here knows
+//! detects dead connections, `web_socket` opens connections of messages, and `redact` removes secrets from error texts. Nothing here knows
 //! messages or models.
 
 mod address;
@@ -22,6 +22,7 @@ mod roots;
 pub(super) mod sigv4;
 mod silence;
 mod sse;
+mod web_socket;
 
 pub(super) use address::escape_segment;
 pub use credential::{AwsKeys, Credential, SignIn};
@@ -37,3 +38,4 @@ pub(super) use sigv4::Scope;
 pub(super) use silence::silence;
 pub(super) use sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};
 pub use sse::{RecordedFrame, recorded_frames};
+pub(super) use web_socket::{SocketEnd, WebSocket};

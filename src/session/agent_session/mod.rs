@@ -231,6 +231,7 @@ impl AgentSession {
                 Input::Cache(input) => Warming::of(&mut self).on_input(input).await,
             }
         }
+        self.services.provider.end_session(self.log.session_id());
     }
 
     async fn next_input(&mut self, commands: &mut mpsc::UnboundedReceiver<Envelope>) -> Input {

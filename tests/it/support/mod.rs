@@ -22,3 +22,4 @@ pub(crate) mod svg;
 pub(crate) mod tls_server;
 pub(crate) mod validators;
 pub(crate) mod virtual_terminal;
+pub(crate) mod web_socket_server;

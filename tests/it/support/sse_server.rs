@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 use pi::ai::TestBarrier;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -234,13 +234,13 @@ impl Shared {
     }
 }
 
-enum Sent {
+pub(super) enum Sent {
     Whole,
     HungUp,
     ClientGone,
 }
 
-async fn send(socket: &mut TcpStream, reply: Reply) -> Sent {
+pub(super) async fn send(socket: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: Reply) -> Sent {
     for piece in reply.pieces {
         match piece {
             Piece::Bytes(bytes) => {
@@ -266,7 +266,7 @@ async fn send(socket: &mut TcpStream, reply: Reply) -> Sent {
 }
 
 /// `None` once the client has closed the connection.
-async fn read_request(socket: &mut TcpStream) -> Option<RecordedRequest> {
+pub(super) async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> Option<RecordedRequest> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -512,7 +512,7 @@ fn texts(item: &ItemMap, key: &str, members: &[&str], separator: &str) -> Option
 }
 
 /// The text of an `error` event, whose fields are at the top level, as documented, or nested, as sent.
-fn stream_error(data: &str) -> RequestError {
+pub(super) fn stream_error(data: &str) -> RequestError {
     let Ok(event) = serde_json::from_str::<Value>(data) else {
         return ErrorBody::from_text(data).into_error(None);
     };

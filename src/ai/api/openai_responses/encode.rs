@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use super::super::{
@@ -82,6 +82,23 @@ fn headers(request: &Request, compat: &ResponsesCompat, prompt: &Prompt<'_>) -> 
     }
     headers.extend(&request.model.headers)?;
     Ok(headers)
+}
+
+/// The service behind ChatGPT expects it; OpenAI's own address needs none.
+const CODEX_WEB_SOCKETS: HeaderValue = HeaderValue::from_static("responses_websockets=2026-02-06");
+
+pub(super) fn web_socket_headers(request: &Request, headers: &HeaderMap) -> Option<HeaderMap> {
+    let compat = ResponsesCompat::for_request(&request.model, request.traits());
+    if !compat.web_socket {
+        return None;
+    }
+    let mut headers = headers.clone();
+    headers.remove(ACCEPT);
+    headers.remove(CONTENT_TYPE);
+    if compat.codex {
+        headers.insert("openai-beta", CODEX_WEB_SOCKETS);
+    }
+    Some(headers)
 }
 
 fn body<'a>(

@@ -12,6 +12,7 @@
 //! The service behind ChatGPT and Azure use the same API at other addresses;
 //! `compat` has the differences.
 
+mod chain;
 mod decode;
 mod encode;
 mod wire;
@@ -22,6 +23,7 @@ use super::{BodyTo, Decode, EncodeError, WireApi};
 use crate::ai::messages::GrammarParameters;
 use crate::ai::requests::Request;
 
+pub(in crate::ai) use chain::{Chain, SocketError, is_aside};
 pub(in crate::ai) use wire::TextSignature;
 
 #[derive(Debug)]
@@ -46,6 +48,10 @@ impl WireApi for OpenAiResponses {
 
     fn told_effort(&self, request: &Request) -> Option<String> {
         encode::told_effort(request)
+    }
+
+    fn web_socket_headers(&self, request: &Request, headers: &HeaderMap) -> Option<HeaderMap> {
+        encode::web_socket_headers(request, headers)
     }
 
     fn shortest_answer(&self, request: &Request) -> Option<u64> {
