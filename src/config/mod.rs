@@ -48,7 +48,7 @@ pub use settings::{
     CompactionOverride, CompactionPolicy, DeliveryTime, DoubleEscape, EffectiveSettings, ExitOutput,
     FullscreenSettings, InProject, Kind as SettingKind, Layer, LayoutSettings, LiveSettings, PictureProtocol,
     ProjectSettings, ROWS, ResizeMode, Row, SaveError, Scrollbar, SettingChange, SettingError, Settings,
-    SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TreeFilter, TuiMode,
+    SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TransportChoice, TreeFilter, TuiMode,
     schema as settings_schema,
 };
 pub use trust::{

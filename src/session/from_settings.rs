@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::ai::{ExtraRoots, HttpOptions, Transport};
-use crate::config::{Dirs, Env, Settings};
+use crate::ai::{ExtraRoots, HttpOptions, Transport, WebSocketUse};
+use crate::config::{Dirs, Env, Settings, TransportChoice};
 use crate::tools::{BashConfig, ImageLimits, ToolsConfig};
 
 /// The connections of the settings, trusting `roots` too; and what is wrong with the settings.
@@ -27,7 +27,12 @@ pub fn http_options(settings: &Settings) -> HttpOptions {
         header_timeout: settings.provider_timeout,
         max_retries: settings.provider_max_retries,
         max_retry_delay: limit(settings.provider_max_retry_delay),
-        ..HttpOptions::default()
+        web_sockets: match settings.transport {
+            TransportChoice::Auto | TransportChoice::Sse => WebSocketUse::Never,
+            TransportChoice::WebSocket => WebSocketUse::PerRequest,
+            TransportChoice::WebSocketCached => WebSocketUse::Kept,
+        },
+        web_socket_connect_timeout: limit(settings.web_socket_connect_timeout),
     }
 }
 

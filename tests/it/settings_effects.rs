@@ -13,6 +13,7 @@ use crate::support::chat;
 use crate::support::program::{pi, run};
 use crate::support::pty::{Pty, SIZE, TestHome};
 use crate::support::sse_server::{Reply, SseServer};
+use crate::support::web_socket_server::{Script, Step, WebSocketServer};
 
 const ANSWER: &str = "Hello there\n\n```\nlet it = be;\n```\n";
 
@@ -165,6 +166,67 @@ async fn a_server_that_does_not_begin_to_answer_is_given_up_after_the_time_set()
     let (output, told) = run(pi(&home, &["-p", "hello"]), None).await;
     assert_eq!(output.status.code(), Some(1));
     assert!(told.contains("50 ms") || told.contains("timed out") || told.contains("no answer"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_travel_as_the_setting_says() {
+    let event = |kind: &str, rest: Value| {
+        let mut event = json!({ "type": kind });
+        event.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        event.to_string()
+    };
+    let answer = |id: &str, item: Value| {
+        vec![
+            event("response.output_item.done", json!({ "output_index": 0, "item": item })),
+            event("response.completed", json!({ "response": { "id": id, "status": "completed" } })),
+        ]
+    };
+    let call = json!({ "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read",
+        "arguments": "{\"path\":\"note.txt\"}", "status": "completed" });
+    let text = json!({ "type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
+        "content": [{ "type": "output_text", "text": "Read.", "annotations": [] }] });
+    let script = [answer("r1", call), answer("r2", text)];
+    let over_http = || {
+        let body = |events: &Vec<String>| {
+            events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>()
+        };
+        script.iter().map(|events| Reply::sse(body(events))).collect::<Vec<_>>()
+    };
+    let steps = |answers: &[Vec<String>]| {
+        let step = |events: &Vec<String>| {
+            std::iter::once(Step::Request).chain(events.iter().cloned().map(Step::Send)).collect::<Vec<_>>()
+        };
+        Script::Steps(answers.iter().flat_map(step).collect())
+    };
+    let each = || vec![steps(&script[..1]), steps(&script[1..])];
+    // With the number of requests over HTTP, and the connection of each other with the answer it names.
+    type Row = (Value, Vec<Script>, usize, &'static [(usize, Option<&'static str>)]);
+    let rows: [Row; 5] = [
+        (json!({}), Vec::new(), 2, &[]),
+        (json!({ "transport": "sse" }), Vec::new(), 2, &[]),
+        (json!({ "transport": "websocket" }), each(), 0, &[(0, None), (1, None)]),
+        (json!({ "websockets": true }), each(), 0, &[(0, None), (1, None)]),
+        (json!({ "transport": "websocket-cached" }), vec![steps(&script)], 0, &[(0, None), (0, Some("r1"))]),
+    ];
+    for (settings, scripts, n_posts, expected) in rows {
+        let server = WebSocketServer::start(scripts, over_http()).await;
+        let home = TestHome::new().settings(&settings);
+        let models = json!({"providers": {"acme": {
+            "baseUrl": server.url(), "api": "openai-codex-responses", "apiKey": "key", "models": [{"id": "m-1"}],
+        }}});
+        fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+        fs::write(home.project().join("note.txt"), "A note.").unwrap();
+        let (output, told) = run(pi(&home, &["-p", "--model", "acme/m-1", "hi"]), None).await;
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "Read.\n", "{settings}: {told}");
+        let requests = server.requests();
+        let found: Vec<(usize, Option<&str>)> = requests
+            .iter()
+            .map(|(connection, request)| {
+                (*connection, request.get("previous_response_id").and_then(Value::as_str))
+            })
+            .collect();
+        assert_eq!((server.posts().len(), found.as_slice()), (n_posts, expected), "{settings}");
+    }
 }
 
 /// Writes a theme whose boxes of prompts have this background.

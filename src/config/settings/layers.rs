@@ -208,7 +208,12 @@ pub(super) fn modern(values: &Map<String, Value>) -> Cow<'_, Map<String, Value>>
             *entry(modern.to_mut(), new) = value.clone();
         }
     }
-    for key in ["httpIdleTimeoutMs", "retry.provider.timeoutMs"] {
+    if let Some(on) = values.get("websockets").and_then(Value::as_bool)
+        && lookup(values, "transport").is_none()
+    {
+        *entry(modern.to_mut(), "transport") = if on { "websocket" } else { "sse" }.into();
+    }
+    for key in ["httpIdleTimeoutMs", "retry.provider.timeoutMs", "websocketConnectTimeoutMs"] {
         if lookup(values, key).is_some_and(|value| value == "disabled") {
             *entry(modern.to_mut(), key) = 0.into();
         }
@@ -411,6 +416,8 @@ mod tests {
             "queueMode": "all",
             "quietStartup": "header",
             "httpIdleTimeoutMs": "disabled",
+            "websocketConnectTimeoutMs": "disabled",
+            "websockets": true,
             "retry": {"maxDelayMs": 5, "provider": {"timeoutMs": "disabled"}},
         });
         let (values, problems) = checked(values.as_object().unwrap(), Layer::User);
@@ -418,6 +425,8 @@ mod tests {
         let settings = EffectiveSettings::of(Layers { user: values, ..Layers::default() }).values;
         assert_eq!(settings.steering_mode, super::super::BatchSize::All);
         assert!(!settings.quiet_startup && settings.http_idle_timeout.is_zero());
+        assert_eq!(settings.transport, super::super::TransportChoice::WebSocket);
+        assert!(settings.web_socket_connect_timeout.is_zero());
         assert_eq!(settings.provider_timeout, Some(std::time::Duration::ZERO));
         assert_eq!(settings.provider_max_retry_delay.as_millis(), 5);
         let both = json!({"queueMode": "all", "steeringMode": "one-at-a-time"});

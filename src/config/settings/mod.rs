@@ -230,6 +230,10 @@ pub struct Settings {
     pub provider_timeout: Option<Duration>,
     /// Longest wait between silent retries; zero means no limit.
     pub provider_max_retry_delay: Duration,
+    /// How requests travel.
+    pub transport: TransportChoice,
+    /// Longest wait for a WebSocket; zero means no limit.
+    pub web_socket_connect_timeout: Duration,
     /// The proxy of all requests, if it is not that of the environment.
     pub http_proxy: Option<String>,
     /// The command line of the editor, if it is not that of the environment.
@@ -271,6 +275,22 @@ pub struct BranchSummaryPolicy {
     pub reserve_tokens: u64,
     /// Branches are left without a question, and without a summary.
     pub skip_prompt: bool,
+}
+
+/// How requests travel to services that have WebSockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportChoice {
+    /// As pi prefers: over HTTP.
+    #[default]
+    Auto,
+    /// Over HTTP, as server-sent events.
+    Sse,
+    /// Over a WebSocket for each request.
+    WebSocket,
+    /// Over one WebSocket for the requests of a session.
+    #[serde(rename = "websocket-cached")]
+    WebSocketCached,
 }
 
 /// What Escape pressed twice in an empty editor opens.
@@ -437,6 +457,8 @@ impl Settings {
                 .get::<Option<u64>>("retry.provider.timeoutMs")
                 .map(Duration::from_millis),
             provider_max_retry_delay: reader.millis("retry.provider.maxRetryDelayMs"),
+            transport: reader.get("transport"),
+            web_socket_connect_timeout: reader.millis("websocketConnectTimeoutMs"),
             http_proxy: reader.get("httpProxy"),
             external_editor: reader.get("externalEditor"),
             themes: reader.get("themes"),
