@@ -356,17 +356,15 @@ fn commands_right_before_the_end_of_input_are_answered() {
     let commands = ["get_state", "get_messages", "get_available_models", "get_session_stats", "get_commands"];
     for round in 0..4 {
         let mut client = RpcClient::start(&home, &["--mode", "rpc"]);
-        let lines = commands.iter().enumerate();
-        let lines: String =
-            lines.map(|(id, kind)| format!("{}\n", json!({ "id": id.to_string(), "type": kind }))).collect();
-        client.send_raw(&lines);
+        let lines = commands.map(|name| format!("{}\n", json!({ "id": name, "type": name })));
+        client.send_raw(&lines.concat());
         client.close_input();
         let (lines, status, _) = client.finish();
         assert!(status.success());
-        for id in 0..commands.len() {
-            let response = lines.iter().find(|line| line["id"] == id.to_string());
+        for name in commands {
+            let response = lines.iter().find(|line| line["id"] == name);
             let is_answered = response.is_some_and(|response| response["success"] == true);
-            assert!(is_answered, "round {round}: {} in {lines:?}", commands[id]);
+            assert!(is_answered, "round {round}: {name} in {lines:?}");
         }
     }
 }

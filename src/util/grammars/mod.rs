@@ -1,5 +1,5 @@
 //! The grammars for syntax highlighting, which the build script takes from `two-face` and rewrites
-//! ([`compact`]).
+//! (`compact.rs`).
 
 use syntect::dumps::from_uncompressed_data;
 use syntect::parsing::SyntaxSet;

@@ -8,7 +8,7 @@
 
 mod answers;
 mod requests;
-mod transport;
+pub(crate) mod transport;
 
 use pi::ai::{
     Api, AssistantBlock, AssistantMessage, MessageBuilder, Millis, StopReason, StreamEvent, StreamOrder,

@@ -88,7 +88,7 @@ fn events_of(row: &dyn Dialect, frames: &[Vec<u8>]) -> Vec<StreamEvent> {
 
 /// The events, with pieces of a block that follow each other as one: how many there are depends on which of
 /// them arrived together.
-fn joined(events: &[StreamEvent]) -> Vec<StreamEvent> {
+pub(crate) fn joined(events: &[StreamEvent]) -> Vec<StreamEvent> {
     let mut joined: Vec<StreamEvent> = Vec::new();
     for event in events {
         match (joined.last_mut(), event) {
