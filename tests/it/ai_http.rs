@@ -407,7 +407,7 @@ async fn answer(server: &SseServer, options: HttpOptions) -> AssistantMessage {
 }
 
 /// The final message of the rest of a stream, whose order is checked if it is complete.
-async fn done(events: EventStream) -> AssistantMessage {
+pub(crate) async fn done(events: EventStream) -> AssistantMessage {
     let events: Vec<StreamEvent> = events.collect().await;
     if events.first() == Some(&StreamEvent::Start) {
         let mut order = StreamOrder::default();

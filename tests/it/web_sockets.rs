@@ -11,8 +11,7 @@ use futures_util::StreamExt as _;
 use pi::ai::{
     AssistantMessage, Credential, EventStream, ExtraRoots, FailureClass, FakeProvider, HttpOptions,
     HttpProvider, Message, Model, Provider, Request, SignIn, StopReason, StreamEvent, StreamOptions,
-    StreamOrder, TestBarrier, Transport, WebSocketUse, decode_recorded, is_retryable, recorded_frames,
-    request_body,
+    TestBarrier, Transport, WebSocketUse, decode_recorded, is_retryable, recorded_frames, request_body,
 };
 use pi::session::SessionCommand;
 use pi::util::clock::Clock;
@@ -20,6 +19,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::ai_contract::transport::joined;
+use crate::ai_http::done;
 use crate::support::session_bench::SessionBench;
 use crate::support::sse_server::{Reply, SseServer};
 use crate::support::tls_server::AUTHORITY;
@@ -100,18 +100,6 @@ fn sse(events: &[String]) -> Reply {
 
 async fn ask(provider: &HttpProvider, request: Arc<Request>) -> AssistantMessage {
     done(provider.stream(request, CancellationToken::new())).await
-}
-
-async fn done(events: EventStream) -> AssistantMessage {
-    let events: Vec<StreamEvent> = events.collect().await;
-    if events.first() == Some(&StreamEvent::Start) {
-        let mut order = StreamOrder::default();
-        events.iter().for_each(|event| order.accept(event).unwrap());
-    }
-    match events.into_iter().last() {
-        Some(StreamEvent::Done(message)) => *message,
-        other => panic!("the last event is {other:?}"),
-    }
 }
 
 #[track_caller]
