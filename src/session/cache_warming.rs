@@ -72,6 +72,8 @@ pub enum NotWarmed {
     NotCached,
     /// The API has no way to limit the answer to the repeated request.
     LongAnswer,
+    /// The agent does not work, and the request has images, which are not held in memory.
+    Images,
     /// It would save less than it is worth.
     NotWorth,
     /// The conversation has rested for too long, or the run takes too long.
@@ -95,6 +97,7 @@ impl NotWarmed {
             Self::Off => "switched off",
             Self::Idle => "only while the agent works",
             Self::FrontEnd => "not in this mode",
+            Self::Images => "only while the agent works, because the prompt has images",
             Self::UnknownLifetime => "not known how long the provider caches this model's prompts",
             Self::ShortLifetime => "the provider caches prompts too briefly",
             Self::Plan => "a plan pays for the requests",

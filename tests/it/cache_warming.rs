@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::Duration;
 
-use pi::ai::{FakeAnswer, Request, StopReason, TestBarrier, Usage, request_body};
+use pi::ai::{FakeAnswer, Image, Request, StopReason, TestBarrier, Usage, request_body};
 use pi::session::{
     EntryBody, IfBusy, NotWarmed, OpenSession, Reply as Answered, Scope, SessionCommand, WarmingStatus,
     WhenBusy, start,
@@ -23,7 +23,7 @@ use crate::support::sse_server::{Reply, SseServer};
 /// long it caches those of `m-1`.
 fn bench(answers: impl IntoIterator<Item = FakeAnswer>) -> SessionBench {
     let model = |id: &str, more: Value| {
-        let mut model = json!({"id": id, "contextWindow": 400_000, "maxTokens": 8_000,
+        let mut model = json!({"id": id, "contextWindow": 400_000, "maxTokens": 8_000, "input": ["text", "image"],
             "cost": {"input": 4, "output": 20, "cacheRead": 0.2, "cacheWrite": 5}});
         model.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         model
@@ -115,6 +115,24 @@ async fn idle_session_repeats_its_last_request_in_time_until_half_an_hour_is_ove
         })
         .collect();
     assert_eq!(kinds, vec![json!({"kind": "cache_warm", "provider": "acme", "model": "m-1"}); 6]);
+}
+
+/// One pixel.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[tokio::test(start_paused = true)]
+async fn images_are_not_held_in_memory_for_it() {
+    let bench = bench([cached("1")]);
+    let mut session = bench.start().await;
+    let image =
+        Image { data: PNG.to_owned(), mime_type: "image/png".to_owned(), extra: serde_json::Map::new() };
+    let (text, when_busy) = ("look".to_owned(), WhenBusy::Steer);
+    session.request(SessionCommand::Prompt { text, images: vec![image], when_busy }).await.unwrap();
+    session.settled().await;
+    assert_eq!(status(&session), WarmingStatus::Stopped(NotWarmed::Images));
+    pass(&bench, 600).await;
+    assert_eq!(n_requests(&bench), 1);
 }
 
 #[tokio::test(start_paused = true)]

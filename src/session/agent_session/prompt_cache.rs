@@ -15,7 +15,8 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::ai::{
-    AssistantMessage, Credential, Message, Model, Provider, Request, StreamEvent, shortest_answer,
+    AssistantMessage, ContentBlock, Credential, Message, Model, Provider, Request, StreamEvent,
+    shortest_answer,
 };
 use crate::config::{CacheWarmingMode, LiveSettings};
 
@@ -165,7 +166,11 @@ impl PromptCache {
         if matches!(self.stage, Stage::Running { .. }) {
             self.stage = Stage::Idle { since_ms: self.services.clock.now_ms() };
             self.asked = None;
-            self.plan_again();
+            // Images are not held in memory between prompts.
+            match &self.phase {
+                Warming::Planned { plan, .. } if has_images(&plan.request) => self.stop(NotWarmed::Images),
+                _ => self.plan_again(),
+            }
         }
     }
 
@@ -307,4 +312,13 @@ async fn answer(
         }
     }
     None
+}
+
+fn has_images(request: &Request) -> bool {
+    let is_image = |block: &ContentBlock| matches!(block, ContentBlock::Image(_));
+    request.messages.iter().any(|message| match &**message {
+        Message::User(user) => user.content.blocks().iter().any(is_image),
+        Message::ToolResult(result) => result.content.iter().any(is_image),
+        Message::System(_) | Message::Assistant(_) => false,
+    })
 }
