@@ -7,8 +7,8 @@ use crate::config::{Capability, Env, PictureProtocol, Settings};
 /// How long an Escape waits for the rest of a sequence, in milliseconds.
 const ESCAPE_TIMEOUT: &str = "PI_TUI_ESC_TIMEOUT";
 const MAX_ESCAPE_WAIT_MS: u64 = 5_000;
-/// Terminals send a sequence at once.
-const LOCAL_ESCAPE_WAIT: Duration = Duration::from_millis(50);
+/// Terminals write a sequence at once, so what the system has not passed on by now is no part of it.
+const LOCAL_ESCAPE_WAIT: Duration = Duration::from_millis(2);
 /// A network may deliver the rest of a sequence later, and an arrow key would count as Escape.
 const REMOTE_ESCAPE_WAIT: Duration = Duration::from_millis(100);
 
@@ -20,7 +20,9 @@ pub(super) fn is_remote(env: &Env) -> bool {
 /// How long an Escape that arrives alone waits before it counts as a key; and what is wrong with
 /// the value of the environment.
 pub(super) fn escape_wait(env: &Env) -> (Duration, Option<String>) {
-    let usual = if is_remote(env) { REMOTE_ESCAPE_WAIT } else { LOCAL_ESCAPE_WAIT };
+    // tmux waits for the rest of a sequence itself, and passes it on at once.
+    let is_local = !is_remote(env) || env.is_set("TMUX");
+    let usual = if is_local { LOCAL_ESCAPE_WAIT } else { REMOTE_ESCAPE_WAIT };
     let Some(value) = env.get(ESCAPE_TIMEOUT) else { return (usual, None) };
     match value.trim().parse::<u64>().ok().filter(|ms| *ms <= MAX_ESCAPE_WAIT_MS) {
         Some(ms) => (Duration::from_millis(ms), None),
@@ -95,17 +97,18 @@ mod tests {
             let expected = (Duration::from_millis(ms), problem.map(str::to_owned));
             assert_eq!(escape_wait(&Env::of(env)), expected, "{env:?}");
         };
-        check(&[], 50, None);
+        check(&[], 2, None);
         check(&[("SSH_TTY", "/dev/pts/1")], 100, None);
         check(&[("SSH_CONNECTION", "1 2 3 4")], 100, None);
+        check(&[("SSH_CONNECTION", "1 2 3 4"), ("TMUX", "/tmp/tmux-0/default,1,0")], 2, None);
         check(&[(ESCAPE_TIMEOUT, "25"), ("SSH_TTY", "/dev/pts/1")], 25, None);
         check(&[(ESCAPE_TIMEOUT, "0")], 0, None);
-        check(&[(ESCAPE_TIMEOUT, "")], 50, None);
+        check(&[(ESCAPE_TIMEOUT, "")], 2, None);
         let wrong = |value: &str| {
-            format!("PI_TUI_ESC_TIMEOUT: \"{value}\" is not a number from 0 to 5000; pi waits 50 ms")
+            format!("PI_TUI_ESC_TIMEOUT: \"{value}\" is not a number from 0 to 5000; pi waits 2 ms")
         };
         for value in ["5001", "-1", "soon", "99999999999999999999"] {
-            check(&[(ESCAPE_TIMEOUT, value)], 50, Some(&wrong(value)));
+            check(&[(ESCAPE_TIMEOUT, value)], 2, Some(&wrong(value)));
         }
     }
 

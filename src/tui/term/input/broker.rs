@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::super::answers::{self, CELL_QUERY, Questions, Report, TerminalAnswers};
 use super::super::output::write_out;
-use super::parse::{Parser, Sent};
+use super::parse::{Parser, Sent, without_escape};
 use super::reader::Reader;
 use super::{InputEvent, normalize};
 
@@ -25,6 +25,10 @@ const CURSOR_LIMIT: Duration = Duration::from_secs(2);
 const ANSWER_LIMIT: Duration = Duration::from_millis(200);
 /// A terminal that has not answered after this time never will, also behind a slow connection.
 const ANSWER_AGE: Duration = Duration::from_secs(2);
+/// Maximum time between an Escape that was taken for a key and the rest of its sequence. Nobody
+/// types that fast.
+const TAIL_LIMIT: Duration = Duration::from_millis(100);
+
 /// Reads the terminal's input. At most one may exist.
 #[derive(Debug, Default)]
 pub struct InputBroker {
@@ -38,6 +42,8 @@ pub struct InputBroker {
     /// When the Escape in the parser counts as a key of its own; `None` if there
     /// is none, so that an idle terminal causes no wake-ups.
     escape_at: Option<Instant>,
+    /// When an Escape was last taken for a key because nothing followed.
+    released_at: Option<Instant>,
     /// What the next query for the cursor asks too.
     questions: Option<Questions>,
     answers: TerminalAnswers,
@@ -72,7 +78,14 @@ impl InputBroker {
                 biased;
                 // First, because bytes that have arrived belong to the Escape.
                 bytes = reader.bytes() => self.understand(&bytes?),
-                () = until(escape_at) => self.release_escape(),
+                () = until(escape_at) => {
+                    // The rest has arrived, but the thread that reads it has not had its turn.
+                    if reader.has_unread() {
+                        self.escape_at = Some(Instant::now() + self.escape_wait);
+                    } else {
+                        self.release_escape();
+                    }
+                }
                 _ = resizes.recv() => {
                     if let Some(size) = self.size() {
                         return Ok(InputEvent::Resize(size));
@@ -182,7 +195,12 @@ impl InputBroker {
 
     fn understand(&mut self, bytes: &[u8]) {
         let mut sent = Vec::new();
-        self.parser.feed(bytes, &mut sent);
+        let is_recent = self.released_at.take().is_some_and(|at| at.elapsed() < TAIL_LIMIT);
+        match without_escape(bytes).filter(|_| is_recent) {
+            // The key is known late, but its rest is not typed into the text.
+            Some(whole) => self.parser.feed(&whole, &mut sent),
+            None => self.parser.feed(bytes, &mut sent),
+        }
         self.escape_at = self.parser.holds_escape().then(|| Instant::now() + self.escape_wait);
         self.take_sent(sent);
     }
@@ -191,6 +209,7 @@ impl InputBroker {
         let mut sent = Vec::new();
         self.parser.release_escape(&mut sent);
         self.escape_at = None;
+        self.released_at = Some(Instant::now());
         self.take_sent(sent);
     }
 
@@ -332,5 +351,30 @@ mod tests {
         }
         tokio::time::advance(ESCAPE_WAIT * 2).await;
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Down));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rest_of_a_sequence_whose_escape_was_taken_for_a_key_is_no_text() {
+        let (mut broker, _keys) = broker();
+        let late = async |broker: &mut InputBroker, rest: &[u8], after: Duration| {
+            broker.understand(b"\x1b");
+            assert_eq!(broker.next().await.unwrap(), key(KeyCode::Esc));
+            tokio::time::advance(after).await;
+            broker.understand(rest);
+            std::iter::from_fn(|| broker.ready.pop_front()).collect::<Vec<_>>()
+        };
+        let soon = TAIL_LIMIT / 2;
+        assert_eq!(late(&mut broker, b"[A", soon).await, [key(KeyCode::Up)]);
+        assert_eq!(late(&mut broker, b"OBx", soon).await, [key(KeyCode::Down), key(KeyCode::Char('x'))]);
+        let pasted = InputEvent::Paste("OK".to_owned());
+        assert_eq!(late(&mut broker, b"[200~OK\x1b[201~", soon).await, [pasted]);
+        assert_eq!(late(&mut broker, b"]11;rgb:1111/2222/3333\x07", soon).await, [InputEvent::Answered]);
+        // Typed by somebody.
+        assert_eq!(late(&mut broker, b"[", soon).await, [key(KeyCode::Char('['))]);
+        assert_eq!(late(&mut broker, b"[A", TAIL_LIMIT).await.len(), 2);
+        // Only what comes right after the Escape.
+        assert_eq!(late(&mut broker, b"x", soon).await, [key(KeyCode::Char('x'))]);
+        broker.understand(b"[A");
+        assert_eq!(std::iter::from_fn(|| broker.ready.pop_front()).count(), 2);
     }
 }

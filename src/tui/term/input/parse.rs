@@ -126,6 +126,21 @@ impl Parser {
     }
 }
 
+/// The bytes after their Escape, if they are the rest of a sequence whose Escape came earlier: `[`,
+/// parameters and a final byte, `O` and the letter of an arrow or function key, or an answer.
+pub(super) fn without_escape(bytes: &[u8]) -> Option<Vec<u8>> {
+    let whole = [&[ESCAPE], bytes].concat();
+    let is_sequence = match bytes {
+        [b'[', rest @ ..] => rest
+            .iter()
+            .find(|byte| !(0x20..=0x3f).contains(*byte))
+            .is_some_and(|last| (0x40..=0x7e).contains(last)),
+        [b'O', last, ..] => matches!(last, b'A'..=b'D' | b'F' | b'H' | b'P'..=b'S'),
+        _ => STRINGS.iter().any(|start| whole.starts_with(start)),
+    };
+    is_sequence.then_some(whole)
+}
+
 /// Whether this is a string that answers a question, or the beginning of one.
 fn is_answer(sequence: &[u8]) -> bool {
     sequence.len() > 1

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::Notify;
 
 /// Enough for typed input; a long paste takes several reads.
@@ -24,6 +24,8 @@ pub(super) struct Reader {
     shared: Arc<Shared>,
     /// Ends the thread's wait.
     alarm: PipeWriter,
+    /// The terminal, never read here.
+    terminal: File,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +60,7 @@ impl Reader {
     /// If the system has no thread or pipe left.
     pub(super) fn start(terminal: File) -> io::Result<Self> {
         let (wake, alarm) = io::pipe()?;
+        let watched = terminal.try_clone()?;
         let shared = Arc::new(Shared::default());
         shared.lock().is_wanted = true;
         let inside = Arc::clone(&shared);
@@ -70,7 +73,7 @@ impl Reader {
             inside.changed.notify_all();
             inside.arrived.notify_one();
         })?;
-        Ok(Self { shared, alarm })
+        Ok(Self { shared, alarm, terminal: watched })
     }
 
     /// The bytes read since the last call; `None` if there are none.
@@ -79,6 +82,13 @@ impl Reader {
     /// If the terminal is gone and all of its input has been taken.
     pub(super) fn take(&self) -> io::Result<Option<Vec<u8>>> {
         take(&mut self.shared.lock())
+    }
+
+    /// Whether the terminal has sent bytes that nobody has read.
+    pub(super) fn has_unread(&self) -> bool {
+        let mut end = [PollFd::from_borrowed_fd(self.terminal.as_fd(), PollFlags::IN)];
+        poll(&mut end, Some(&Timespec::default())).is_ok()
+            && end.iter().any(|end| end.revents().contains(PollFlags::IN))
     }
 
     #[cfg(test)]
