@@ -1,4 +1,5 @@
-//! Writes the grammars for syntax highlighting, with character classes that take little to compile.
+//! Writes the grammars for syntax highlighting, with character classes that take little to compile,
+//! and has the functions that run linked together.
 
 use std::env;
 use std::error::Error;
@@ -10,6 +11,8 @@ use syntect::parsing::{Regex, SyntaxSetBuilder};
 
 #[path = "src/util/grammars/compact.rs"]
 mod compact;
+#[path = "link/order.rs"]
+mod order;
 
 #[expect(clippy::disallowed_methods, reason = "cargo names the folder for what is built in the environment")]
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,8 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for syntax in two_face::syntax::extra_newlines().into_builder().syntaxes() {
         grammars.add(compacted(syntax.clone()));
     }
-    let out = Path::new(&env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?).join("grammars.bin");
-    Ok(dump_to_uncompressed_file(&grammars.build(), out)?)
+    let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
+    let out = Path::new(&out);
+    dump_to_uncompressed_file(&grammars.build(), out.join("grammars.bin"))?;
+    Ok(order::link_in_order(out)?)
 }
 
 fn compacted(mut syntax: SyntaxDefinition) -> SyntaxDefinition {

@@ -150,3 +150,21 @@ fn every_program_that_a_test_starts_has_a_folder_of_its_own_for_temporary_files(
     });
     assert!(n_programs >= 10, "{n_programs}");
 }
+
+/// The build script writes them into a script of the linker.
+#[test]
+fn functions_that_are_linked_together_are_named_once_and_as_the_linker_names_them() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("link/order.txt")).unwrap();
+    let names: Vec<&str> = text.lines().collect();
+    let mut once = names.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), names.len());
+    for name in &names {
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_.$*".contains(c)), "{name}");
+    }
+    // What every start runs, in pi and in a dependency.
+    for known in ["_ZN2pi3cli3run17h*E", "_ZN5tokio7runtime7builder7Builder5build17h*E"] {
+        assert!(names.contains(&known), "{known} is missing: link/order.py was given another program");
+    }
+}

@@ -363,7 +363,7 @@ impl Pty {
         self.child.wait().unwrap();
     }
 
-    fn process(&self) -> Pid {
+    pub(crate) fn process(&self) -> Pid {
         Pid::from_raw(i32::try_from(self.child.process_id().unwrap()).unwrap()).unwrap()
     }
 

@@ -1,0 +1,70 @@
+//! The memory of the program, as a user meets it: `cargo bench --bench memory`.
+//!
+//! The real binary in a terminal; prints resident kilobytes, of which those that no other process
+//! shares and no file holds are `private`. Linux only, where `/proc` has them.
+#![expect(clippy::print_stdout, reason = "this is its output")]
+
+use std::fs;
+
+use ratatui::layout::Size;
+
+use pty::{Pty, TestHome};
+use sse_server::{Reply, SseServer};
+
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/chat.rs"]
+mod chat;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/files.rs"]
+mod files;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/pty.rs"]
+mod pty;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/sse_server.rs"]
+mod sse_server;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/virtual_terminal.rs"]
+mod virtual_terminal;
+
+const SIZE: Size = Size { width: 120, height: 40 };
+
+/// A block of code in each language of a usual answer.
+const CODE: [&str; 3] = [
+    "```rust\nfn main() {\n    let x: Vec<u32> = (0..10).map(|n| n * 2).collect();\n    println!(\"{x:?}\");\n}\n```\n",
+    "```python\ndef f(a, b=1):\n    \"\"\"Doc.\"\"\"\n    return [x ** 2 for x in range(a) if x % b == 0]\n```\n",
+    "```ts\nexport const f = async (a: string): Promise<number> => {\n  return (await fetch(`/x/${a}`)).status;\n};\n```\n",
+];
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.expect("the system has threads");
+    let answer: String = (0..24).map(|n| format!("Part {n}:\n\n{}\n", CODE[n % CODE.len()])).collect();
+    let replies = [chat::text("Done."), chat::text(&format!("{answer}The end."))].map(Reply::sse);
+    let server = runtime.block_on(SseServer::start(replies));
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    print_memory("idle after the start", &pty);
+    for (prompt, end, what) in
+        [("hello", "Done.", "after a short answer"), ("more", "The end.", "after a long answer with code")]
+    {
+        pty.keys(prompt);
+        pty.wait_text(prompt);
+        pty.keys("\r");
+        pty.wait_text(end);
+        pty.wait_idle();
+        print_memory(what, &pty);
+    }
+    pty.kill_hard();
+}
+
+fn print_memory(when: &str, pty: &Pty) {
+    let status = fs::read_to_string(format!("/proc/{}/status", pty.process().as_raw_nonzero()));
+    let status = status.expect("the program runs on a system with /proc");
+    let kilobytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map_or("?", |line| line.trim_start_matches(':').trim().trim_end_matches(" kB")).to_owned()
+    };
+    println!("{when}: {} kB, of which {} private", kilobytes("VmRSS"), kilobytes("RssAnon"));
+}
