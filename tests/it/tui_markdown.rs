@@ -4,8 +4,8 @@
 
 use std::sync::LazyLock;
 
-use pi::tui::markdown::{Highlighter, MarkdownOptions, MarkdownStream, render};
-use pi::tui::text::Row;
+use pi::tui::markdown::{Highlighter, MarkdownOptions, MarkdownStream, Mermaid, render};
+use pi::tui::text::{Row, copied_text};
 use pi::tui::theme::{Appearance, ColorDepth, Theme};
 use proptest::prelude::*;
 
@@ -63,10 +63,90 @@ fn code_keeps_its_lines_between_fences() {
     check("- a\n  ```\n  x\n  ```", 20, "- a\n  ```\n    x\n  ```");
 }
 
+const DIAGRAM: &str = "```mermaid\nflowchart LR\n  A[Start] -->|yes| B{Q?}\n\n  B -.-> C\n```";
+
 #[test]
-fn mermaid_diagrams_stay_source() {
-    let diagram = "```mermaid\nflowchart LR\n  A[Start] -->|yes| B{{\"Q?\"}}\n  B -.-> C\n```";
-    check(diagram, 40, "```mermaid\n  flowchart LR\n    A[Start] -->|yes| B{{\"Q?\"}}\n    B -.-> C\n```");
+fn mermaid_diagrams_are_drawn() {
+    insta::assert_snapshot!(rendered(&format!("Before\n\n{DIAGRAM}\n\nafter"), 40), @"
+    Before
+
+    ┌───────┐         ╱────╲   ┌───┐
+    │ Start ├── yes ─►< Q? >┄┄►│ C │
+    └───────┘         ╲────╱   └───┘
+
+    after
+    ");
+    check(
+        "> ```Mermaid\n> graph TD\n> A --> B\n> ```",
+        9,
+        "│ ┌───┐\n│ │ A │\n│ └─┬─┘\n│   ▼\n│ ┌───┐\n│ │ B │\n│ └───┘",
+    );
+}
+
+#[test]
+fn diagrams_that_are_not_understood_or_too_wide_stay_source() {
+    check("```mermaid\ngantt\n  title x\n```", 40, "```mermaid\n  gantt\n    title x\n```");
+    check("```mermaid\ngraph LR\nA --> B", 40, "```mermaid\n  graph LR\n  A --> B\n```");
+    let names = ["Authentication", "Authorisation", "Accounting"];
+    let wide =
+        format!("```mermaid\nsequenceDiagram\n{}\n```", names.map(|name| format!("actor {name}")).join("\n"));
+    insta::assert_snapshot!(rendered(&wide, 40), @"
+    ```mermaid
+      sequenceDiagram
+      actor Authentication
+      actor Authorisation
+      actor Accounting
+    ```
+    diagram needs 52 columns
+    ");
+    // Without room for the reason, too.
+    assert!(rendered(&wide, 20).ends_with("Accounting\n```"));
+}
+
+#[test]
+fn mermaid_setting_decides_when_diagrams_are_drawn() {
+    let text = format!("- a\n\n  {}\n\nmiddle\n\n{DIAGRAM}\n\nafter", DIAGRAM.replace('\n', "\n  "));
+    for (mermaid, while_streaming, at_the_end) in
+        [(Mermaid::Off, 0, 0), (Mermaid::Final, 0, 2), (Mermaid::Streaming, 2, 2)]
+    {
+        let options = MarkdownOptions { mermaid, ..MarkdownOptions::default() };
+        let mut stream = MarkdownStream::new(options.clone());
+        stream.push(&text);
+        let n_drawn = |rows: &[Row]| rows.iter().filter(|row| row.text().contains("│ Start ├")).count();
+        let rows = stream.rows(60, &THEME, &LOADED);
+        assert_eq!(n_drawn(rows), while_streaming, "{mermaid:?}");
+        // What is drawn at the end may not be settled before.
+        let n_settled = stream.stable_rows();
+        assert_eq!(n_settled < 5, mermaid == Mermaid::Final, "{n_settled}");
+        stream.finish();
+        assert_eq!(n_drawn(stream.rows(60, &THEME, &LOADED)), at_the_end, "{mermaid:?}");
+        assert_eq!(stream.rows(60, &THEME, &LOADED), render(&text, 60, &THEME, &LOADED, &options));
+    }
+}
+
+#[test]
+fn a_diagram_settles_when_its_fence_is_closed() {
+    let mut stream = MarkdownStream::new(MarkdownOptions::default());
+    let mut seen = Vec::new();
+    for delta in ["text\n\n```mer", "maid\ngraph LR\n", "A --> B\n", "``", "`\n"] {
+        stream.push(delta);
+        let n_rows = stream.rows(40, &THEME, &LOADED).len();
+        seen.push((stream.stable_rows(), n_rows));
+    }
+    // Nothing of the source is settled before: it is replaced.
+    assert_eq!(seen, [(0, 4), (2, 5), (2, 6), (2, 6), (5, 5)]);
+}
+
+#[test]
+fn diagrams_are_copied_as_their_source() {
+    let list = DIAGRAM.replace('\n', "\n  ").replace("\n  \n", "\n\n");
+    let quote = DIAGRAM.replace('\n', "\n> ");
+    let text = format!("before\n\n{DIAGRAM}\n\n- item\n\n  {list}\n\n> {quote}\n\nlast");
+    for width in [30, 60, 200] {
+        let rows = render(&text, width, &THEME, &LOADED, &MarkdownOptions::default());
+        assert!(rows.iter().any(|row| row.text().contains("│ Start │") || row.text().contains("│ Start ├")));
+        assert_eq!(copied_text(rows.iter().map(|row| (row, 0..u16::MAX))), text, "{width}");
+    }
 }
 
 #[test]
@@ -244,6 +324,10 @@ fn documents() -> impl Strategy<Value = String> {
         "\n# Head\n",
         "\nSet\n---\n",
         "\n```rust\nfn a() {}\n",
+        "\n```mermaid\ngraph TD\nA --> B\n",
+        "\n```mermaid\ngraph LR\nA --> B\n```\n",
+        "\n- ```mermaid\n  graph LR\n  A --> B\n  ```\n",
+        "\n> ```mermaid\n> graph LR\n> A --> B\n> ```\n",
         "\n```\n",
         "\n~~~\n",
         "\n  ```\n",
@@ -298,8 +382,9 @@ proptest! {
     #[test]
     fn streaming_ends_in_what_rendering_at_once_gives(
         text in documents(), cuts in prop::collection::vec(1_usize..40, 1..30), width in 1_u16..60,
+        mermaid in prop::sample::select(vec![Mermaid::Off, Mermaid::Final, Mermaid::Streaming]),
     ) {
-        let options = MarkdownOptions::default();
+        let options = MarkdownOptions { mermaid, ..MarkdownOptions::default() };
         let mut stream = MarkdownStream::new(options.clone());
         let mut rest: Vec<char> = text.chars().collect();
         let mut settled: Vec<Row> = Vec::new();

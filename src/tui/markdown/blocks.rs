@@ -21,9 +21,17 @@ pub(super) type Definitions = HashMap<String, String>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Block {
-    Heading { level: u8, inlines: Vec<Inline> },
+    Heading {
+        level: u8,
+        inlines: Vec<Inline>,
+    },
     Paragraph(Vec<Inline>),
-    Code { lang: String, text: String },
+    Code {
+        lang: String,
+        text: String,
+        /// Whether a fence ends it, not just the end of what it is in.
+        is_closed: bool,
+    },
     Quote(Vec<Self>),
     List(List),
     Table(Table),
@@ -124,7 +132,11 @@ pub(super) fn parse(text: &str, definitions: &Definitions, keep_breaks: bool) ->
         Some((CowStr::from(target.clone()), CowStr::from("")))
     };
     let mut builder = Builder { keep_breaks, ..Builder::default() };
-    for event in Parser::new_with_broken_link_callback(text, options(), Some(resolve)) {
+    let parser = Parser::new_with_broken_link_callback(text, options(), Some(resolve));
+    for (event, range) in parser.into_offset_iter() {
+        if let Event::Start(Tag::CodeBlock(_)) = event {
+            builder.is_closed = super::code::is_closed(text.get(range).unwrap_or_default());
+        }
         builder.event(event);
     }
     builder.finish()
@@ -162,6 +174,8 @@ struct Builder {
     leaf: Option<Leaf>,
     inlines: Vec<Inline>,
     code: Option<(String, String)>,
+    /// Whether the code block that was opened last has an end.
+    is_closed: bool,
     html: Option<String>,
     table: Option<Table>,
     bold: usize,
@@ -264,7 +278,7 @@ impl Builder {
             TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item => self.close(),
             TagEnd::CodeBlock => {
                 if let Some((lang, text)) = self.code.take() {
-                    self.add(Block::Code { lang, text });
+                    self.add(Block::Code { lang, text, is_closed: self.is_closed });
                 }
             }
             TagEnd::HtmlBlock => {

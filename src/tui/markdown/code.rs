@@ -15,6 +15,14 @@ pub(super) fn language(info: &str) -> &str {
     info.trim().split([' ', '\t', ',', '{']).next().unwrap_or_default()
 }
 
+/// Whether a fence ends the code block `source`, which begins with its first fence.
+pub(super) fn is_closed(source: &str) -> bool {
+    let Some((first, rest)) = source.split_once('\n') else { return false };
+    // Marks of quotes are in front of each line.
+    let last = rest.trim_end().rsplit('\n').next().unwrap_or_default().trim_start_matches([' ', '\t', '>']);
+    Fence::open(first).is_some_and(|fence| fence.closes(last))
+}
+
 /// A code block being written, row by row.
 #[derive(Debug)]
 pub(super) struct CodeBlock {

@@ -7,12 +7,15 @@
 
 mod blocks;
 mod code;
+mod diagram;
 mod highlight;
 mod math;
+mod mermaid;
 mod render;
 mod stream;
 mod table;
 
+pub use diagram::Mermaid;
 pub use highlight::{CodeLines, Highlighter};
 pub use render::MarkdownOptions;
 pub use stream::MarkdownStream;

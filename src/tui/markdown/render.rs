@@ -1,11 +1,14 @@
 //! Renders blocks as rows.
 
+use std::cell::Cell;
+
 use ratatui::style::{Modifier, Style};
 
 use super::super::text::{LinkTarget, Row, Run, Wrap, sanitize, url_ranges, width};
 use super::super::theme::{Theme, Token};
 use super::blocks::{Block, Inline, Item, List};
 use super::code::CodeBlock;
+use super::diagram::{self, Diagram, Mermaid};
 use super::highlight::Highlighter;
 use super::table;
 
@@ -20,11 +23,19 @@ pub struct MarkdownOptions {
     pub code_indent: String,
     /// Keeps line breaks within paragraphs, for text that a person typed.
     pub keep_breaks: bool,
+    /// When Mermaid diagrams are drawn.
+    pub mermaid: Mermaid,
 }
 
 impl Default for MarkdownOptions {
     fn default() -> Self {
-        Self { base: Style::new(), links: false, code_indent: "  ".to_owned(), keep_breaks: false }
+        Self {
+            base: Style::new(),
+            links: false,
+            code_indent: "  ".to_owned(),
+            keep_breaks: false,
+            mermaid: Mermaid::default(),
+        }
     }
 }
 
@@ -33,6 +44,10 @@ pub(super) struct Cx<'a> {
     pub(super) theme: &'a Theme,
     pub(super) highlighter: &'a Highlighter,
     pub(super) options: &'a MarkdownOptions,
+    /// Whether no more text arrives.
+    pub(super) is_finished: bool,
+    /// Set where a diagram will be drawn once no more text arrives.
+    pub(super) postponed: Cell<bool>,
 }
 
 /// Prefixes are left out if they would leave less room for text.
@@ -65,7 +80,7 @@ impl Cx<'_> {
         match block {
             Block::Heading { level, inlines } => self.heading(*level, inlines, width),
             Block::Paragraph(inlines) => self.wrap_inlines(inlines, width, base),
-            Block::Code { lang, text } => self.code(lang, text, width),
+            Block::Code { lang, text, is_closed } => self.code(lang, text, *is_closed, width),
             Block::Quote(blocks) => self.quote(blocks, width),
             Block::List(list) => self.list(list, width, base),
             Block::Table(table) => table::render(self, table, width, base),
@@ -87,15 +102,35 @@ impl Cx<'_> {
         wrap_runs(&runs, width)
     }
 
-    fn code(&self, lang: &str, text: &str, width: u16) -> Vec<Row> {
+    fn code(&self, lang: &str, text: &str, is_closed: bool, width: u16) -> Vec<Row> {
         let mut rows = Vec::new();
+        let is_diagram = is_closed && diagram::is_drawn(lang, self.options);
+        if is_diagram && !self.draws_now() {
+            self.postponed.set(true);
+        }
+        let drawn = (is_diagram && self.draws_now()).then(|| self.diagram(text, width));
+        if let Some(Diagram::Drawn(rows)) = drawn {
+            return rows;
+        }
         let mut block = CodeBlock::new(lang, width, self.highlighter, self.options);
         block.open(self.theme, &mut rows);
         for line in text.lines() {
             block.line(line, self.theme, &mut rows);
         }
         block.close(self.theme, &mut rows);
+        if let Some(Diagram::Source(hint)) = drawn {
+            rows.extend(hint);
+        }
         rows
+    }
+
+    /// Whether a diagram whose source is complete is drawn already.
+    pub(super) fn draws_now(&self) -> bool {
+        self.is_finished || self.options.mermaid == Mermaid::Streaming
+    }
+
+    pub(super) fn diagram(&self, source: &str, width: u16) -> Diagram {
+        diagram::draw(source, width, self.theme, self.options)
     }
 
     fn quote(&self, blocks: &[Block], width: u16) -> Vec<Row> {
@@ -103,6 +138,7 @@ impl Cx<'_> {
         let mut rows = self.blocks_on(blocks, inner, self.style(Token::MdQuote));
         for row in &mut rows {
             row.prefix(prefix, self.style(Token::MdQuoteBorder), "> ");
+            row.prefix_copied_lines("> ");
         }
         rows
     }
@@ -150,6 +186,7 @@ impl Cx<'_> {
             } else if !row.line.spans.is_empty() {
                 row.prefix(blank.clone(), Style::new(), &blank);
             }
+            row.prefix_copied_lines(&blank);
         }
         rows
     }

@@ -5,12 +5,14 @@
 //! another begins after it on a complete line, because later text cannot
 //! change the blocks before the last one.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::super::text::Row;
 use super::super::theme::Theme;
 use super::blocks::{self, Definitions};
 use super::code::{CodeBlock, Fence};
+use super::diagram::{self, Diagram, Mermaid};
 use super::highlight::Highlighter;
 use super::render::{Cx, MarkdownOptions};
 
@@ -36,8 +38,10 @@ pub struct MarkdownStream {
 struct Layout {
     key: Option<(u16, u64, bool)>,
     rows: Vec<Row>,
-    /// Number of settled `rows`.
+    /// Number of `rows` that are not made again.
     settled_rows: usize,
+    /// The first row of a diagram that is not drawn yet: its source may be replaced.
+    undrawn: Option<usize>,
     /// Number of source bytes shown by the settled rows.
     settled_bytes: usize,
     /// Number of source bytes shown by all rows.
@@ -45,7 +49,15 @@ struct Layout {
     /// Whether the finished text has been shown.
     complete: bool,
     definitions: Definitions,
-    fence: Option<(Fence, CodeBlock)>,
+    fence: Option<OpenFence>,
+}
+
+#[derive(Debug)]
+struct OpenFence {
+    fence: Fence,
+    block: CodeBlock,
+    /// The first row of a diagram, and its source so far.
+    diagram: Option<(usize, String)>,
 }
 
 impl MarkdownStream {
@@ -104,7 +116,13 @@ impl MarkdownStream {
             self.layout = Layout { key, ..Layout::default() };
         }
         if self.is_due() {
-            self.update(width, &Cx { theme, highlighter, options: &self.options.clone() });
+            if self.finished && self.layout.undrawn.is_some() && self.options.mermaid == Mermaid::Final {
+                // Diagrams that waited for the end are drawn, with all that follows them.
+                self.layout = Layout { key, ..Layout::default() };
+            }
+            let options = &self.options.clone();
+            let (is_finished, postponed) = (self.finished, Cell::new(false));
+            self.update(width, &Cx { theme, highlighter, options, is_finished, postponed });
         }
         &self.layout.rows
     }
@@ -112,7 +130,7 @@ impl MarkdownStream {
     /// Number of leading rows of the last [`Self::rows`] that no later text can change at that
     /// width.
     pub fn stable_rows(&self) -> usize {
-        self.layout.settled_rows
+        self.layout.undrawn.unwrap_or(self.layout.settled_rows)
     }
 
     /// Number of bytes parsed so far, as a measure of work.
@@ -135,7 +153,7 @@ impl MarkdownStream {
         layout.rows.truncate(layout.settled_rows);
         loop {
             if layout.fence.is_some() {
-                if !layout.fence_lines(&self.source, self.finished, cx) {
+                if !layout.fence_lines(&self.source, self.finished, width, cx) {
                     break;
                 }
                 continue;
@@ -160,6 +178,7 @@ impl MarkdownStream {
         if self.finished {
             layout.settled_rows = layout.rows.len();
             layout.settled_bytes = self.source.len();
+            layout.undrawn = None;
             layout.complete = true;
         }
     }
@@ -197,7 +216,11 @@ impl Layout {
                     return false;
                 }
             }
+            let first_row = self.rows.len();
             self.append_block(&tail[range.clone()], width, cx);
+            if cx.postponed.take() {
+                self.undrawn.get_or_insert(first_row);
+            }
             self.settled_rows = self.rows.len();
         }
         if finished {
@@ -233,34 +256,60 @@ impl Layout {
         self.append_rows(rows);
         self.settled_rows = self.rows.len();
         self.settled_bytes += line_bytes;
-        self.fence = Some((fence, block));
+        let diagram = diagram::is_drawn(&fence.lang, cx.options).then(|| {
+            let first_row = self.rows.len() - 1;
+            self.undrawn.get_or_insert(first_row);
+            (first_row, String::new())
+        });
+        self.fence = Some(OpenFence { fence, block, diagram });
     }
 
     /// Settles the complete lines of the open fence. Returns whether it was closed,
     /// so that the caller continues.
-    fn fence_lines(&mut self, source: &str, finished: bool, cx: &Cx<'_>) -> bool {
-        let Some((fence, mut block)) = self.fence.take() else { return false };
+    fn fence_lines(&mut self, source: &str, finished: bool, width: u16, cx: &Cx<'_>) -> bool {
+        let Some(mut open) = self.fence.take() else { return false };
         while let Some(Range { start, end }) = next_line(source, self.settled_bytes, finished) {
             let line = source[start..end].trim_end_matches('\n');
             self.settled_bytes = end;
-            let closed = fence.closes(line);
-            if closed {
-                block.close(cx.theme, &mut self.rows);
-            } else {
-                block.line(&fence.content(line), cx.theme, &mut self.rows);
-            }
-            self.settled_rows = self.rows.len();
-            if closed {
+            if open.fence.closes(line) {
+                self.close_fence(open, width, cx);
                 return true;
             }
+            let line = open.fence.content(line);
+            open.block.line(&line, cx.theme, &mut self.rows);
+            if let Some((_, source)) = &mut open.diagram {
+                source.push_str(&line);
+                source.push('\n');
+            }
+            self.settled_rows = self.rows.len();
         }
         let rest = source.get(self.settled_bytes..).unwrap_or_default();
-        if !rest.is_empty() && !fence.may_close(rest) {
-            block.preview(&fence.content(rest), cx.theme, &mut self.rows);
+        if !rest.is_empty() && !open.fence.may_close(rest) {
+            open.block.preview(&open.fence.content(rest), cx.theme, &mut self.rows);
         }
-        block.close(cx.theme, &mut self.rows);
-        self.fence = Some((fence, block));
+        open.block.close(cx.theme, &mut self.rows);
+        self.fence = Some(open);
         false
+    }
+
+    fn close_fence(&mut self, open: OpenFence, width: u16, cx: &Cx<'_>) {
+        let drawn = open.diagram.filter(|_| cx.draws_now()).map(|(first_row, source)| {
+            // One before it may still wait for the end of the text.
+            self.undrawn = self.undrawn.filter(|undrawn| *undrawn < first_row);
+            (first_row, cx.diagram(&source, width))
+        });
+        match drawn {
+            Some((first_row, Diagram::Drawn(rows))) => {
+                self.rows.truncate(first_row);
+                self.rows.extend(rows);
+            }
+            Some((_, Diagram::Source(hint))) => {
+                open.block.close(cx.theme, &mut self.rows);
+                self.rows.extend(hint);
+            }
+            None => open.block.close(cx.theme, &mut self.rows),
+        }
+        self.settled_rows = self.rows.len();
     }
 }
 

@@ -173,6 +173,21 @@ impl Row {
         self.copy.prefix = [copied, &self.copy.prefix].concat().into();
     }
 
+    /// Puts `prefix` in front of the other lines of a text that is copied instead of the row.
+    pub fn prefix_copied_lines(&mut self, prefix: &str) {
+        let Some(text) = self.copy.instead.as_deref().filter(|text| text.contains('\n')) else { return };
+        let is_blank = prefix.trim().is_empty();
+        let lines: Vec<String> = text
+            .split('\n')
+            .enumerate()
+            .map(|(n, line)| match n == 0 || is_blank && line.is_empty() {
+                true => line.to_owned(),
+                false => [prefix, line].concat(),
+            })
+            .collect();
+        self.copy.instead = Some(lines.join("\n").into());
+    }
+
     /// Fills up to `to_width` cells with spaces of `style`.
     pub fn pad(&mut self, to_width: u16, style: Style) {
         let missing = usize::from(to_width).saturating_sub(self.width());

@@ -654,7 +654,7 @@ fn answer(text: &str) -> Stage {
 fn text_is_copied_byte_for_byte_whatever_the_width() {
     let paragraph = "A paragraph with  two blanks, a very long tail of words that has to be wrapped, 世界世界世界 and an end.";
     let text = format!(
-        "{paragraph}\n\n```rust\n{CODE}\n```\n\n- one item that is so long that it takes more than a single row\n  - nested\n- two\n\n> quoted text that is wrapped because it is longer than the row is\n\nlast"
+        "{paragraph}\n\n```rust\n{CODE}\n```\n\n- one item that is so long that it takes more than a single row\n  - nested\n- two\n\n```mermaid\ngraph TD\n\tA[\"x\"] --> B\n```\n\n> quoted text that is wrapped because it is longer than the row is\n\nlast"
     );
     for width in [24, 33, 60, 120, 200] {
         let mut stage = answer(&text);

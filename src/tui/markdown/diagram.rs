@@ -1,0 +1,72 @@
+//! Diagrams in place of the code blocks that describe them.
+//!
+//! A diagram is drawn once the fence that ends its source has arrived, and copied as
+//! its source. Where there is no drawing, the caller shows the source as code.
+
+use ratatui::style::Style;
+
+use super::super::text::{Row, Run, sanitize};
+use super::super::theme::{Theme, Token};
+use super::mermaid::{self, Ink, Undrawn};
+use super::render::MarkdownOptions;
+
+/// When Mermaid diagrams are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mermaid {
+    /// Never: their source is shown.
+    Off,
+    /// When the text is complete.
+    Final,
+    /// When their source is complete.
+    #[default]
+    Streaming,
+}
+
+pub(super) enum Diagram {
+    Drawn(Vec<Row>),
+    /// There is no drawing. A line may follow the source that says why.
+    Source(Option<Row>),
+}
+
+/// Whether code in this language is a diagram that is drawn sooner or later.
+pub(super) fn is_drawn(lang: &str, options: &MarkdownOptions) -> bool {
+    options.mermaid != Mermaid::Off && lang.eq_ignore_ascii_case("mermaid")
+}
+
+pub(super) fn draw(source: &str, room: u16, theme: &Theme, options: &MarkdownOptions) -> Diagram {
+    let rows = match mermaid::draw(source, room) {
+        Ok(rows) => rows,
+        Err(reason) => return Diagram::Source(hint(reason, room, theme)),
+    };
+    let line = theme.style(Token::MdCodeBlockBorder);
+    let style = |ink: Ink| match ink {
+        Ink::Line => line,
+        Ink::Text => options.base,
+        Ink::Label => options.base.patch(theme.style(Token::MdCodeBlock)),
+    };
+    let run = |(ink, text): (Ink, String)| {
+        let style = if text.trim().is_empty() { Style::new() } else { style(ink) };
+        Run::new(text, style)
+    };
+    let source = format!("```mermaid\n{}```", copied(source));
+    let rows = rows.into_iter().enumerate().map(|(row_idx, pieces)| {
+        let row = Row::from_runs(pieces.into_iter().map(run));
+        row.copied_as(if row_idx == 0 { source.as_str() } else { "" })
+    });
+    Diagram::Drawn(rows.collect())
+}
+
+/// Only what can be changed is worth a line.
+fn hint(reason: Undrawn, room: u16, theme: &Theme) -> Option<Row> {
+    let text = match reason {
+        Undrawn::TooWide(needed) => format!("diagram needs {needed} columns"),
+        Undrawn::Kind | Undrawn::Syntax | Undrawn::TooLarge => return None,
+    };
+    let row = Row::styled(text, theme.style(Token::Dim)).as_frame();
+    (row.width() <= usize::from(room)).then_some(row)
+}
+
+/// The source without control characters except tabs.
+fn copied(source: &str) -> String {
+    source.split('\t').map(sanitize).collect::<Vec<_>>().join("\t")
+}

@@ -1,0 +1,240 @@
+//! Parses class diagrams.
+
+use super::graph::{Edge, End, Flow, Graph, GroupIdx, Head, ROOT};
+use super::sheet::Stroke;
+use super::state::add_note;
+use super::{Undrawn, label};
+
+pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
+    let mut parser = ClassParser { graph: Graph::new(Flow::Down), open: vec![ROOT], class: None };
+    for statement in statements {
+        parser.statement(statement)?;
+    }
+    if parser.open.len() > 1 || parser.class.is_some() {
+        return Err(Undrawn::Syntax);
+    }
+    Ok(parser.graph)
+}
+
+struct ClassParser {
+    graph: Graph,
+    open: Vec<GroupIdx>,
+    /// The class whose members follow.
+    class: Option<End>,
+}
+
+/// Ends of relations, and what they look like; longer ones first.
+const LEFT: [(&str, Head); 5] = [
+    ("<|", Head::Triangle),
+    ("*", Head::Diamond),
+    ("o", Head::Hollow),
+    ("<", Head::Arrow),
+    ("()", Head::Circle),
+];
+const RIGHT: [(&str, Head); 5] = [
+    ("|>", Head::Triangle),
+    ("*", Head::Diamond),
+    ("o", Head::Hollow),
+    (">", Head::Arrow),
+    ("()", Head::Circle),
+];
+
+impl ClassParser {
+    fn group(&self) -> GroupIdx {
+        self.open.last().copied().unwrap_or(ROOT)
+    }
+
+    fn statement(&mut self, statement: &str) -> Result<(), Undrawn> {
+        if let Some(class) = self.class {
+            if statement == "}" {
+                self.class = None;
+                return Ok(());
+            }
+            return self.member(class, statement);
+        }
+        let (word, rest) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
+        let rest = rest.trim();
+        match word {
+            "classDef" | "cssClass" | "style" | "click" | "callback" | "link" | "accTitle:" | "accDescr:" => {
+                Ok(())
+            }
+            "direction" => {
+                self.graph.flow = Flow::parse(rest).ok_or(Undrawn::Syntax)?;
+                Ok(())
+            }
+            "class" => self.class(rest),
+            "namespace" => {
+                let name = rest.strip_suffix('{').ok_or(Undrawn::Syntax)?.trim();
+                let group = self.graph.add_group(name, name, self.group())?;
+                self.open.push(group);
+                Ok(())
+            }
+            "}" if self.open.len() > 1 => {
+                self.open.pop();
+                Ok(())
+            }
+            "note" => {
+                let (name, text) = rest
+                    .strip_prefix("for ")
+                    .and_then(|rest| rest.trim_start().split_once(char::is_whitespace))
+                    .ok_or(Undrawn::Kind)?;
+                let end = self.named(name)?;
+                add_note(&mut self.graph, end, text)
+            }
+            _ if word.starts_with("<<") => {
+                let (kind, name) = statement.split_once(">>").ok_or(Undrawn::Syntax)?;
+                let end = self.named(name)?;
+                self.member(end, &format!("{kind}>>"))
+            }
+            _ => self.relation(statement),
+        }
+    }
+
+    /// `class Name~T~["Text"] {`, perhaps with its members.
+    fn class(&mut self, rest: &str) -> Result<(), Undrawn> {
+        let (name, body) = match rest.split_once('{') {
+            Some((name, body)) => (name.trim(), Some(body.trim())),
+            None => (rest, None),
+        };
+        let end = self.named(name)?;
+        match body {
+            None => {}
+            Some("") => self.class = Some(end),
+            Some(body) => {
+                let members = body.strip_suffix('}').ok_or(Undrawn::Syntax)?;
+                for member in members.split(';').map(str::trim).filter(|member| !member.is_empty()) {
+                    self.member(end, member)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn named(&mut self, source: &str) -> Result<End, Undrawn> {
+        let source = source.trim();
+        let source = source.split_once(":::").map_or(source, |(name, _)| name);
+        let (name, title) = match source.split_once('[') {
+            Some((name, title)) => (name.trim(), title.strip_suffix(']').ok_or(Undrawn::Syntax)?.to_owned()),
+            None => (source, generic(source)),
+        };
+        let name = name.split('~').next().unwrap_or_default().trim_matches('`');
+        let is_name =
+            |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c) || !c.is_ascii());
+        if name.is_empty() || !is_name(name) {
+            return Err(Undrawn::Syntax);
+        }
+        let is_new = self.graph.find(name).is_none();
+        let group = self.group();
+        let end = self.graph.node(name, group)?;
+        let title = label::plain(title.trim_matches('`')).ok_or(Undrawn::TooLarge)?;
+        if let Some(node) = self.graph.node_mut(end) {
+            if node.group == ROOT {
+                node.group = group;
+            }
+            if is_new || title != name {
+                // An annotation stays above the name.
+                let first = node.sections.first_mut();
+                if let Some(first) = first {
+                    *first = match first.rsplit_once('\n') {
+                        Some((kind, _)) => format!("{kind}\n{title}"),
+                        None => title,
+                    };
+                }
+            }
+        }
+        Ok(end)
+    }
+
+    /// A field, a method or an annotation.
+    fn member(&mut self, class: End, source: &str) -> Result<(), Undrawn> {
+        let is_kind = source.starts_with("<<");
+        let text = if is_kind {
+            format!("«{}»", source.trim_start_matches("<<").trim_end().trim_end_matches(">>"))
+        } else {
+            generic(source.trim_end_matches(['$', '*']))
+        };
+        let text = label::plain(&text).ok_or(Undrawn::TooLarge)?;
+        let Some(node) = self.graph.node_mut(class) else { return Err(Undrawn::Syntax) };
+        if is_kind {
+            if let Some(name) = node.sections.first_mut() {
+                *name = format!("{text}\n{name}");
+            }
+            return Ok(());
+        }
+        node.sections.resize(3, String::new());
+        let section = &mut node.sections[if text.contains('(') { 2 } else { 1 }];
+        if !section.is_empty() {
+            section.push('\n');
+        }
+        section.push_str(&text);
+        Ok(())
+    }
+
+    /// `A "1" <|--* "many" B : text`, or a member: `A : text`.
+    fn relation(&mut self, statement: &str) -> Result<(), Undrawn> {
+        let line = ["--", ".."].iter().filter_map(|mark| Some((statement.find(mark)?, *mark))).min();
+        let colon = statement.find(" :").or_else(|| statement.find(": "));
+        let Some((at, mark)) = line.filter(|(at, _)| colon.is_none_or(|colon| *at < colon)) else {
+            let Some((name, text)) = statement.split_once(':') else {
+                return self.named(statement).map(|_| ());
+            };
+            let end = self.named(name)?;
+            return self.member(end, text.trim());
+        };
+        let (left, right) = (statement[..at].trim_end(), &statement[at + mark.len()..]);
+        let (right, text) = right.split_once(':').unwrap_or((right, ""));
+        let (mut left, mut right) = (left, right.trim());
+        let mut heads = [Head::None; 2];
+        // `o` may be the last letter of a name.
+        for (end, head) in LEFT {
+            let found = left.strip_suffix(end);
+            if let Some(found) = found.filter(|found| end != "o" || found.ends_with([' ', '"'])) {
+                (left, heads[0]) = (found.trim_end(), head);
+                break;
+            }
+        }
+        for (end, head) in RIGHT {
+            let found = right.strip_prefix(end);
+            if let Some(found) = found.filter(|found| end != "o" || found.starts_with([' ', '"'])) {
+                (right, heads[1]) = (found.trim_start(), head);
+                break;
+            }
+        }
+        let (left, first) = match left.strip_suffix('"').and_then(|left| left.rsplit_once('"')) {
+            Some((left, text)) => (left, text),
+            None => (left, ""),
+        };
+        let (last, right) = match right.strip_prefix('"').and_then(|right| right.split_once('"')) {
+            Some((text, right)) => (text, right),
+            None => ("", right),
+        };
+        let (from, to) = (self.named(left)?, self.named(right)?);
+        let plain = |text: &str| label::plain(text).ok_or(Undrawn::TooLarge);
+        let labels = [plain(first)?, plain(text)?, plain(last)?];
+        let stroke = if mark == ".." { Stroke::Dotted } else { Stroke::Plain };
+        self.graph.add_edge(Edge { ends: [from, to], heads, labels, stroke, is_hidden: false })
+    }
+}
+
+/// Type arguments between tildes.
+fn generic(source: &str) -> String {
+    let n_tildes = source.matches('~').count();
+    let mut text = String::with_capacity(source.len());
+    let mut n_seen = 0;
+    for c in source.chars() {
+        match c {
+            // `List~List~int~~` nests: the first half opens.
+            '~' if n_tildes.is_multiple_of(2) && n_tildes > 2 && source.contains("~~") => {
+                text.push(if n_seen < n_tildes / 2 { '<' } else { '>' });
+                n_seen += 1;
+            }
+            // A single tilde is the visibility of a member.
+            '~' if n_tildes > 1 => {
+                text.push(if n_seen % 2 == 0 { '<' } else { '>' });
+                n_seen += 1;
+            }
+            c => text.push(c),
+        }
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! Draws Mermaid diagrams as text.
+//!
+//! Pure: a source and a width become rows of pieces, or the reason why there is no
+//! drawing; then the caller shows the source. The sources are those of a model, so
+//! their size, and with it the time and memory of a drawing, is limited before
+//! anything is laid out. A diagram is drawn completely or not at all.
+
+mod class;
+mod er;
+mod flowchart;
+mod graph;
+mod label;
+mod layered;
+mod node;
+mod painter;
+mod picture;
+mod pie;
+mod sequence;
+mod sheet;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use graph::Graph;
+pub(super) use sheet::{DrawnRow, Ink};
+
+/// Larger sources are not read.
+const MAX_BYTES: usize = 16 * 1024;
+const MAX_LINES: usize = 400;
+/// No drawing is wider or higher.
+const MAX_COLUMNS: usize = 400;
+const MAX_ROWS: usize = 240;
+
+/// Why a diagram is not drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undrawn {
+    /// A kind of diagram that is not known here.
+    Kind,
+    /// A statement that is not known here, or is not complete.
+    Syntax,
+    TooLarge,
+    /// The narrowest drawing needs this many columns.
+    TooWide(usize),
+}
+
+/// The rows of a diagram, at least one, none wider than `width`.
+pub(super) fn draw(source: &str, width: u16) -> Result<Vec<DrawnRow>, Undrawn> {
+    if source.len() > MAX_BYTES || source.lines().nth(MAX_LINES).is_some() {
+        return Err(Undrawn::TooLarge);
+    }
+    let room = usize::from(width).min(MAX_COLUMNS);
+    let statements = statements(source)?;
+    let (header, rest) = statements.split_first().ok_or(Undrawn::Kind)?;
+    let kind = header.split([' ', '\t', ':']).next().unwrap_or_default();
+    let of_graph = |graph: Result<Graph, Undrawn>| picture::draw(&graph?, room);
+    match kind {
+        "graph" | "flowchart" | "flowchart-elk" => of_graph(flowchart::parse(header, rest)),
+        "stateDiagram" | "stateDiagram-v2" => of_graph(state::parse(rest)),
+        "classDiagram" | "classDiagram-v2" => of_graph(class::parse(rest)),
+        "erDiagram" => of_graph(er::parse(rest)),
+        "sequenceDiagram" => sequence::draw(&sequence::parse(rest)?, room),
+        "pie" => pie::draw(header, rest, room),
+        _ => Err(Undrawn::Kind),
+    }
+}
+
+/// The statements of a diagram, without comments and settings.
+fn statements(source: &str) -> Result<Vec<&str>, Undrawn> {
+    let source = source.trim_start();
+    let source = match source.strip_prefix("---\n") {
+        Some(settings) => settings.split_once("\n---").ok_or(Undrawn::Syntax)?.1,
+        None => source,
+    };
+    let lines = source.lines().map(str::trim).filter(|line| !line.starts_with("%%"));
+    Ok(lines.flat_map(split_at_semicolons).map(str::trim).filter(|line| !line.is_empty()).collect())
+}
+
+/// Semicolons end statements, except in quotes and brackets and at the end of entities.
+fn split_at_semicolons(line: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut depth, mut is_quoted, mut entity) = (0, 0_usize, false, false);
+    for (at, c) in line.char_indices() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '[' | '(' | '{' if !is_quoted => depth += 1,
+            ']' | ')' | '}' if !is_quoted => depth = depth.saturating_sub(1),
+            ';' if !is_quoted && depth == 0 && !entity => {
+                parts.push(&line[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        entity = matches!(c, '#' | '&') || entity && c.is_alphanumeric();
+    }
+    parts.push(&line[start..]);
+    parts
+}

@@ -1,0 +1,313 @@
+//! Draws graphs: lays out groups from the inside out, and puts everything on a sheet.
+
+use std::collections::HashMap;
+
+use super::super::super::text::width;
+use super::graph::{Edge, End, Flow, Graph, GroupIdx, Head, ROOT};
+use super::layered::{self, Item, Layout, Link, Pin, Spacing, Tip};
+use super::node::Drawn;
+use super::painter::Painter;
+use super::sheet::{DrawnRow, Sheet, Stroke};
+use super::{MAX_ROWS, Undrawn, label};
+
+/// Widths of texts that are tried, until the drawing is narrow enough.
+const TEXT_WIDTHS: [usize; 3] = [32, 20, 12];
+
+/// The graph in `room` columns. If it is too wide, texts wrap sooner, and at last it flows
+/// the other way.
+pub(super) fn draw(graph: &Graph, room: usize) -> Result<Vec<DrawnRow>, Undrawn> {
+    if graph.nodes.is_empty() {
+        return Err(Undrawn::Syntax);
+    }
+    let mut narrowest = usize::MAX;
+    for flow in [graph.flow, graph.flow.turned()] {
+        for text_width in TEXT_WIDTHS {
+            let picture = Picture { graph, flow, text_width };
+            let block = picture.block(ROOT, &[])?;
+            let (columns, rows) = picture.on_screen(block.size);
+            narrowest = narrowest.min(columns);
+            if columns <= room && rows <= MAX_ROWS {
+                let mut sheet = Sheet::new(columns, rows);
+                Painter::new(picture, block.size.1, &mut sheet).block(&block, (0, 0));
+                return Ok(sheet.rows());
+            }
+        }
+    }
+    Err(if narrowest > room { Undrawn::TooWide(narrowest) } else { Undrawn::TooLarge })
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Picture<'a> {
+    graph: &'a Graph,
+    pub(super) flow: Flow,
+    text_width: usize,
+}
+
+/// A group, laid out.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// With the frame; (cross, depth) like all sizes here.
+    pub(super) size: (usize, usize),
+    pub(super) pad: (usize, usize),
+    pub(super) title: Option<String>,
+    pub(super) layout: Layout,
+    pub(super) parts: Vec<Part>,
+    /// The texts of the links.
+    pub(super) labels: Vec<Vec<String>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Part {
+    Node(Drawn),
+    Group(Block),
+    /// Where a line passes the frame, and whether it goes on inside.
+    Port(PortAt),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PortAt {
+    pub(super) pin: Pin,
+    pub(super) stroke: Stroke,
+    pub(super) passes: bool,
+}
+
+/// A line that leaves a group, or ends at its frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Port {
+    pin: Pin,
+    /// Where it leads to inside.
+    inner: Option<End>,
+    head: Head,
+    stroke: Stroke,
+}
+
+/// A link of a level: an edge whose ends are in different items.
+struct Lifted<'a> {
+    edge: &'a Edge,
+    upper: usize,
+    lower: usize,
+    is_backward: bool,
+}
+
+impl Lifted<'_> {
+    /// The end of the edge, its head and its item.
+    fn end(&self, is_upper: bool) -> (End, Head, usize) {
+        let at = usize::from(is_upper == self.is_backward);
+        (self.edge.ends[at], self.edge.heads[at], if is_upper { self.upper } else { self.lower })
+    }
+}
+
+impl<'a> Picture<'a> {
+    fn spacing(self) -> Spacing {
+        if self.flow.is_sideways() {
+            Spacing { boxes: 1, lines: 1, ports: 1, tracks: 2, margin: 1 }
+        } else {
+            Spacing { boxes: 3, lines: 2, ports: 2, tracks: 1, margin: 0 }
+        }
+    }
+
+    /// Columns and rows of a size, and the other way.
+    pub(super) fn on_screen(self, (cross, depth): (usize, usize)) -> (usize, usize) {
+        if self.flow.is_sideways() { (depth, cross) } else { (cross, depth) }
+    }
+
+    /// A group with everything in it. Lines of `ports` lead out of it.
+    fn block(self, group: GroupIdx, ports: &[Port]) -> Result<Block, Undrawn> {
+        let members = Members::of(self.graph, group);
+        let (lifted, turns) = self.lift(&members)?;
+        let pairs: Vec<(usize, usize)> = lifted.iter().map(|link| (link.upper, link.lower)).collect();
+        let ranked = layered::ranks(members.items.len(), &pairs);
+        let lifted: Vec<Lifted<'_>> = lifted
+            .into_iter()
+            .zip(&ranked.is_backward)
+            .map(|(link, &is_backward)| match is_backward {
+                true => Lifted { upper: link.lower, lower: link.upper, is_backward, ..link },
+                false => link,
+            })
+            .collect();
+
+        // The ports of the groups inside, and the tips of all links.
+        let mut inner_ports: Vec<Vec<Port>> = vec![Vec::new(); members.items.len()];
+        let mut tip = |(end, head, item): (End, Head, usize), pin: Pin, stroke: Stroke| {
+            let End::Group(inner_group) = members.items[item] else {
+                return Tip { item, port: None, head, passes: false };
+            };
+            let inner = (end != End::Group(inner_group)).then_some(end);
+            let port = Port { pin, inner, head, stroke };
+            // Lines that leave a node together have one port, so that they branch outside.
+            let known = inner_ports[item].iter().position(|known| pin == Pin::Last && *known == port);
+            let port_idx = known.unwrap_or_else(|| {
+                inner_ports[item].push(port);
+                inner_ports[item].len() - 1
+            });
+            let (head, passes) = if inner.is_some() { (Head::None, true) } else { (head, false) };
+            Tip { item, port: Some(port_idx), head, passes }
+        };
+        let mut links = Vec::new();
+        let mut labels = Vec::new();
+        for link in &lifted {
+            let lines = self.label(link);
+            let is_hidden = link.edge.is_hidden;
+            let stroke = link.edge.stroke;
+            let (upper, lower) =
+                (tip(link.end(true), Pin::Last, stroke), tip(link.end(false), Pin::First, stroke));
+            links.push(Link { upper, lower, stroke, label: self.label_size(&lines), is_hidden });
+            labels.push(lines);
+        }
+        for (port_idx, port) in ports.iter().enumerate() {
+            let item = members.items.len() + port_idx;
+            let Some((inner, at)) = port.inner.and_then(|end| Some((end, members.item(self.graph, end)?)))
+            else {
+                continue;
+            };
+            let outer = Tip { item, port: None, head: Head::None, passes: true };
+            let other = if port.pin == Pin::First { Pin::First } else { Pin::Last };
+            let inner = tip((inner, port.head, at), other, port.stroke);
+            let (upper, lower) = if port.pin == Pin::First { (outer, inner) } else { (inner, outer) };
+            links.push(Link { upper, lower, stroke: port.stroke, label: None, is_hidden: false });
+            labels.push(Vec::new());
+        }
+
+        let mut parts = Vec::new();
+        let mut items = Vec::new();
+        for (item_idx, (end, ports)) in members.items.iter().zip(&inner_ports).enumerate() {
+            let (part, size, after) = match *end {
+                End::Node(node) => {
+                    let turn = turns.get(&item_idx).cloned();
+                    let drawn = Drawn::new(&self.graph.nodes[node], self.text_width, turn, self.flow);
+                    let (size, after) = (self.on_screen(drawn.size), drawn.after(self.flow));
+                    (Part::Node(drawn), size, after)
+                }
+                End::Group(inner) => {
+                    let block = self.block(inner, ports)?;
+                    let size = block.size;
+                    (Part::Group(block), size, 0)
+                }
+            };
+            let has_ports = matches!(part, Part::Group(_));
+            let ((cross, depth), rank, pin) = (size, ranked.ranks[item_idx], Pin::Free);
+            items.push(Item { cross, depth, after, rank, pin, has_ports });
+            parts.push(part);
+        }
+        for &Port { pin, inner, stroke, .. } in ports {
+            items.push(Item { cross: 1, depth: 0, after: 0, rank: 0, pin, has_ports: true });
+            parts.push(Part::Port(PortAt { pin, stroke, passes: inner.is_some() }));
+        }
+        for tip in links.iter_mut().flat_map(|link| [&mut link.upper, &mut link.lower]) {
+            tip.port = match parts.get(tip.item) {
+                Some(Part::Group(block)) => tip.port.map(|port| block.port(port)),
+                Some(Part::Port(_)) => Some(0),
+                _ => None,
+            };
+        }
+        let layout = layered::layout(&items, &links, self.spacing())?;
+        Ok(self.framed(group, layout, parts, labels))
+    }
+
+    fn framed(self, group: GroupIdx, layout: Layout, parts: Vec<Part>, labels: Vec<Vec<String>>) -> Block {
+        if group == ROOT {
+            return Block { size: layout.size, pad: (0, 0), title: None, layout, parts, labels };
+        }
+        let pad = if self.flow.is_sideways() { (1, 2) } else { (2, 1) };
+        let title = self.graph.groups[group].title.clone();
+        let mut size = (layout.size.0 + 2 * pad.0, layout.size.1 + 2 * pad.1);
+        let least = if title.is_empty() { 0 } else { width(&title) + 6 };
+        if self.flow.is_sideways() {
+            size.1 = size.1.max(least);
+        } else {
+            size.0 = size.0.max(least);
+        }
+        Block { size, pad, title: Some(title), layout, parts, labels }
+    }
+
+    /// The edges between items, in the direction of the edge, and the texts of those that
+    /// return to their node.
+    fn lift(self, members: &Members) -> Result<(Vec<Lifted<'a>>, HashMap<usize, String>), Undrawn> {
+        let mut lifted = Vec::new();
+        let mut turns: HashMap<usize, String> = HashMap::new();
+        for edge in &self.graph.edges {
+            let [from, to] = edge.ends;
+            let (Some(upper), Some(lower)) = (members.item(self.graph, from), members.item(self.graph, to))
+            else {
+                continue;
+            };
+            if upper != lower {
+                lifted.push(Lifted { edge, upper, lower, is_backward: false });
+            } else if from == to && matches!(from, End::Node(_)) {
+                let text = edge.labels.join(" ").trim().replace('\n', " ");
+                let turn = turns.entry(upper).or_default();
+                if !turn.is_empty() && !text.is_empty() {
+                    turn.push_str(", ");
+                }
+                turn.push_str(&text);
+            } else if members.items[upper] == from || members.items[upper] == to {
+                // Between a group and what is in it.
+                return Err(Undrawn::Syntax);
+            }
+        }
+        Ok((lifted, turns))
+    }
+
+    /// The lines of a link's text; those near its ends first and last.
+    fn label(self, link: &Lifted<'_>) -> Vec<String> {
+        let mut texts: Vec<&str> = link.edge.labels.iter().map(String::as_str).collect();
+        if link.is_backward != matches!(self.flow, Flow::Up | Flow::Left) {
+            texts.reverse();
+        }
+        texts.retain(|text| !text.is_empty());
+        if self.flow.is_sideways() {
+            return label::lines(&texts.join(" "), self.text_width);
+        }
+        texts.iter().flat_map(|text| label::lines(text, self.text_width)).collect()
+    }
+
+    pub(super) fn label_size(self, lines: &[String]) -> Option<(usize, usize)> {
+        let widest = label::widest(lines);
+        if lines.is_empty() {
+            None
+        } else if self.flow.is_sideways() {
+            Some((lines.len(), widest + 2))
+        } else {
+            Some((widest, lines.len()))
+        }
+    }
+}
+
+impl Block {
+    /// Where a line leaves the frame.
+    fn port(&self, port: usize) -> usize {
+        let first = self.parts.iter().position(|part| matches!(part, Part::Port(_))).unwrap_or(0);
+        self.layout.items.get(first + port).map_or(0, |((cross, _), _)| cross + self.pad.0)
+    }
+}
+
+/// The nodes and groups directly in a group.
+struct Members {
+    group: GroupIdx,
+    items: Vec<End>,
+    index: HashMap<End, usize>,
+}
+
+impl Members {
+    fn of(graph: &Graph, group: GroupIdx) -> Self {
+        let nodes = (0..graph.nodes.len()).filter(|node| graph.nodes[*node].group == group).map(End::Node);
+        let groups = (1..graph.groups.len()).filter(|inner| graph.groups[*inner].parent == group);
+        let items: Vec<End> = nodes.chain(groups.map(End::Group)).collect();
+        let index = items.iter().enumerate().map(|(at, end)| (*end, at)).collect();
+        Self { group, items, index }
+    }
+
+    /// The item that is this end, or that contains it.
+    fn item(&self, graph: &Graph, end: End) -> Option<usize> {
+        if let Some(&item) = self.index.get(&end) {
+            return Some(item);
+        }
+        let inside = match end {
+            End::Node(node) => graph.nodes.get(node)?.group,
+            End::Group(group) => group,
+        };
+        let path = graph.path(inside);
+        let below = path.iter().find(|part| graph.groups[**part].parent == self.group)?;
+        self.index.get(&End::Group(*below)).copied()
+    }
+}

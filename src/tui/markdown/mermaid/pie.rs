@@ -1,0 +1,74 @@
+//! Pie charts as bars.
+
+use super::super::super::text::width;
+use super::sheet::{DrawnRow, Ink};
+use super::{Undrawn, label};
+
+const MAX_SLICES: usize = 40;
+/// Columns of the longest bar.
+const MAX_BAR: usize = 40;
+const MIN_BAR: usize = 8;
+const MAX_NAME: usize = 32;
+
+pub(super) fn draw(header: &str, statements: &[&str], room: usize) -> Result<Vec<DrawnRow>, Undrawn> {
+    let mut words = header.strip_prefix("pie").unwrap_or_default().trim();
+    let shows_data = words.strip_prefix("showData").map(|rest| words = rest.trim()).is_some();
+    let mut title = words.strip_prefix("title").map(str::trim);
+    let mut slices: Vec<(String, f64)> = Vec::new();
+    for statement in statements {
+        if let Some(found) = statement.strip_prefix("title ") {
+            title = Some(found);
+        } else if !statement.starts_with("acc") {
+            let (name, value) = statement.rsplit_once(':').ok_or(Undrawn::Syntax)?;
+            let value: f64 = value.trim().parse().map_err(|_| Undrawn::Syntax)?;
+            if !value.is_finite() || value < 0.0 {
+                return Err(Undrawn::Syntax);
+            }
+            let name = label::plain(name).ok_or(Undrawn::TooLarge)?.replace('\n', " ");
+            slices.push((name, value));
+        }
+    }
+    let total: f64 = slices.iter().map(|(_, value)| value).sum();
+    if slices.len() > MAX_SLICES {
+        return Err(Undrawn::TooLarge);
+    }
+    if slices.is_empty() || !(total > 0.0 && total.is_finite()) {
+        return Err(Undrawn::Syntax);
+    }
+    let widest = slices.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let value = |value: f64| {
+        let share = format!("{:5.1}%", 100.0 * value / total);
+        if shows_data { format!("{share}  {value}") } else { share }
+    };
+    let values = slices.iter().map(|(_, amount)| width(&value(*amount))).max().unwrap_or(0);
+    let least = widest + values + 4 + MIN_BAR;
+    if least > room || widest > MAX_NAME {
+        return Err(if widest > MAX_NAME { Undrawn::TooLarge } else { Undrawn::TooWide(least) });
+    }
+    let bar = (room - widest - values - 4).min(MAX_BAR);
+    let largest = slices.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let mut rows: Vec<DrawnRow> = Vec::new();
+    if let Some(title) = title.filter(|title| !title.is_empty()) {
+        let title = label::plain(title).ok_or(Undrawn::TooLarge)?;
+        rows.extend(label::lines(&title, room).into_iter().map(|line| vec![(Ink::Text, line)]));
+        rows.push(Vec::new());
+    }
+    for (name, amount) in &slices {
+        let pad = " ".repeat(widest - width(name));
+        let blocks = bar_of(amount / largest * bar as f64);
+        let blanks = " ".repeat(bar.saturating_sub(width(&blocks)));
+        rows.push(vec![
+            (Ink::Text, format!("{name}{pad}  ")),
+            (Ink::Line, format!("{blocks}{blanks}  ")),
+            (Ink::Label, value(*amount)),
+        ]);
+    }
+    Ok(rows)
+}
+
+/// A bar of so many cells, in steps of an eighth.
+fn bar_of(cells: f64) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (cells * 8.0).round() as usize;
+    format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
+}

@@ -1,0 +1,804 @@
+//! What diagrams look like, and that no source takes long.
+
+use proptest::prelude::*;
+
+use super::super::super::text::width;
+use super::*;
+
+fn text(rows: &[DrawnRow]) -> String {
+    let line = |row: &DrawnRow| row.iter().map(|(_, text)| text.as_str()).collect::<String>();
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn drawn(source: &str, room: u16) -> String {
+    match draw(source, room) {
+        Ok(rows) => text(&rows),
+        Err(reason) => panic!("{reason:?}: {source}"),
+    }
+}
+
+#[track_caller]
+fn check_undrawn(source: &str, reason: Undrawn) {
+    assert_eq!(draw(source, 80).map(|rows| text(&rows)), Err(reason), "{source}");
+}
+
+const DECISION: &str = "flowchart TD
+    A[Start] --> B{Is it valid?}
+    B -->|yes| C[Process the request]
+    B -->|no| D[Return error]
+    C --> E[(Database)]
+    C -.-> F([Cache])
+    E ==> G((Done))
+    D --> A";
+
+#[test]
+fn flowcharts_flow_down() {
+    insta::assert_snapshot!(drawn(DECISION, 80), @"
+                                ┌───────┐
+                                │ Start │
+                                └┬──────┘
+                                 │     ▲
+                                 │     └┐
+                                 ▼      │
+                     ╱──────────────╲   │
+                     < Is it valid? >   │
+                     ╲───────┬──────╱   │
+                       ┌─────┴────┐     │
+                      yes        no     │
+                       ▼          ▼     │
+      ┌─────────────────────┐   ┌───────┴──────┐
+      │ Process the request │   │ Return error │
+      └───┬────────────┬────┘   └──────────────┘
+          │            ┆
+          ▼            ▼
+    ╭──────────╮   ╭───────╮
+    ├──────────┤   ( Cache )
+    │ Database │   ╰───────╯
+    ╰─────┬────╯
+          ┃
+          ▼
+      ╭──────╮
+      ( Done )
+      ╰──────╯
+    ");
+}
+
+#[test]
+fn flowcharts_flow_sideways() {
+    insta::assert_snapshot!(
+        drawn("graph LR\n A[世界 client] -->|GET 请求| B(API)\n B --> C & D --> E\n E --> A", 80),
+        @"
+                                                    ┌───┐
+                                                 ┌─►│ C ├─┐
+                                                 │  └───┘ │
+                                         ╭─────╮ │        │    ┌───┐
+        ┌─────────────┐               ┌─►│ API ├─┤  ┌───┐ ├───►│ E │
+        │ 世界 client ├──── GET 请求 ─┘  ╰─────╯ └─►│ D ├─┘ ┌──┤   │
+        │             │◄─┐                          └───┘   │  └───┘
+        └─────────────┘  │                                  │
+                         └──────────────────────────────────┘
+        "
+    );
+    insta::assert_snapshot!(drawn("graph RL\n A --> B -->|x| C\n A --> C", 80), @"
+                  ┌───┐
+    ┌───┐  ┌─ x ──┤ B │◄─┐
+    │ C │◄─┤      └───┘  │ ┌───┐
+    └───┘  │             ├─┤ A │
+           └─────────────┘ └───┘
+    ");
+}
+
+#[test]
+fn flowcharts_flow_up() {
+    insta::assert_snapshot!(
+        drawn("graph BT\n A --> B{{Hex}}\n A -.->|maybe| C[/Slanted/]\n B & C ==> D[[Sub]]\n D --> E>Flag]", 80),
+        @"
+             ┌──────┐
+             > Flag │
+             └──────┘
+                 ▲
+             ┌───┴───┐
+             ││ Sub ││
+             └───────┘
+                 ▲
+           ┏━━━━━┻━━━━━┓
+        ╱──┴──╲   ╱────┴────╱
+        │ Hex │   │ Slanted │
+        ╲─────╱   ╱─────────╱
+           ▲        ▲
+           └──┐     ┆
+              │   maybe
+              └─┐ ┌┄┘
+               ┌┴─┴┐
+               │ A │
+               └───┘
+        "
+    );
+}
+
+#[test]
+fn parallel_lines_circles_and_heads_are_told_apart() {
+    insta::assert_snapshot!(
+        drawn("graph LR\nA -->|one| B\nA -->|two| B\nB -->|back| A\nB -->|again| B\nB <--> C\nB x--x D\nB o--o E\nB --- F", 80),
+        @"
+                                                    ┌───┐
+                                             ┌─────►│ C │
+                                             │      └───┘
+                                             │
+                               ┌──────────┐  │      ┌───┐
+        ┌───┐    ┌─ one ──┐    │          │◄─┘   ┌─×│ D │
+        │ A ├────┤        ├───►│    B     │×─────┘  └───┘
+        │   │◄─┐ └─ two ──┘    │          │o───┐
+        └───┘  │            ┌──┤          ├──┐ │    ┌───┐
+               └─── back ───┘  └┬─────────┘  │ └───o│ E │
+                                │  ▲         │      └───┘
+                                └──┘ again   │
+                                             │      ┌───┐
+                                             └──────┤ F │
+                                                    └───┘
+        "
+    );
+    insta::assert_snapshot!(drawn("graph TD\n A --> A\n A -->|retry| A\n A --> B --> A", 80), @"
+    ┌───┐
+    │ A ├─┐ retry
+    │   │◄┘
+    └┬──┘
+     │ ▲
+     ▼ │
+    ┌──┴┐
+    │ B │
+    └───┘
+    ");
+}
+
+#[test]
+fn lines_that_cross_are_not_joined() {
+    insta::assert_snapshot!(drawn("graph TD\n A & B --> C & D\n A --> E\n E & C & D --> F\n A & F --> G", 80), @"
+          ┌───┐     ┌───┐
+          │ A │     │ B │
+          └─┬─┘     └─┬─┘
+            │      ┌──┴────┐
+    ┌─────┬─┴────┬─│─────┐ │
+    │     ▼      ▼ ▼     ▼ ▼
+    │   ┌───┐   ┌───┐   ┌───┐
+    │   │ E │   │ C │   │ D │
+    │   └─┬─┘   └─┬─┘   └─┬─┘
+    └┐    └─────┬─┴───────┘
+     │          ▼
+     │        ┌───┐
+     │        │ F │
+     │        └─┬─┘
+     └───┬──────┘
+         ▼
+       ┌───┐
+       │ G │
+       └───┘
+    ");
+}
+
+#[test]
+fn subgraphs_are_frames_around_their_nodes() {
+    let source = "flowchart LR
+        subgraph Client
+            A[Browser] --> B[SPA]
+        end
+        subgraph srv [Server 服务器]
+            C[API] --> D[(DB)]
+            C --> E[Queue]
+        end
+        B -->|HTTPS| C
+        E --> F[Worker]
+        F --> D";
+    insta::assert_snapshot!(drawn(source, 100), @"
+                                         ┌─ Server 服务器 ──────────┐
+                                         │               ╭────╮     │
+                                         │               ├────┤     │
+    ┌─ Client ───────────────┐           │           ┌──►│ DB │◄────│─┐    ┌────────┐
+    │ ┌─────────┐  ┌─────┐   │           │   ┌─────┐ │   ╰────╯     │ └────┤ Worker │
+    │ │ Browser ├─►│ SPA ├───│── HTTPS ──│──►│ API ├─┤              │   ┌─►│        │
+    │ └─────────┘  └─────┘   │           │   └─────┘ │  ┌───────┐   │   │  └────────┘
+    └────────────────────────┘           │           └─►│ Queue ├───│───┘
+                                         │              └───────┘   │
+                                         └──────────────────────────┘
+    ");
+    let nested =
+        "graph TD\n x --> one\n subgraph one\n a --> b\n subgraph two\n b --> c\n end\n end\n c --> y";
+    insta::assert_snapshot!(drawn(nested, 80), @"
+        ┌───┐
+        │ x │
+        └─┬─┘
+          ▼
+    ┌─ one ─────┐
+    │           │
+    │   ┌───┐   │
+    │   │ a │   │
+    │   └─┬─┘   │
+    │     ▼     │
+    │   ┌───┐   │
+    │   │ b │   │
+    │   └─┬─┘   │
+    │     │     │
+    │ ┌─ two ─┐ │
+    │ │   ▼   │ │
+    │ │ ┌───┐ │ │
+    │ │ │ c │ │ │
+    │ │ └─┬─┘ │ │
+    │ │   │   │ │
+    │ └───│───┘ │
+    │     │     │
+    └─────│─────┘
+          ▼
+        ┌───┐
+        │ y │
+        └───┘
+    ");
+}
+
+#[test]
+fn wide_diagrams_wrap_their_texts_and_then_turn() {
+    let source =
+        "graph LR\n A[Receives the request of a client] --> B[Checks who has sent it] --> C[Answers]";
+    insta::assert_snapshot!(drawn(source, 90), @"
+    ┌──────────────────────────────────┐  ┌────────────────────────┐  ┌─────────┐
+    │ Receives the request of a client ├─►│ Checks who has sent it ├─►│ Answers │
+    └──────────────────────────────────┘  └────────────────────────┘  └─────────┘
+    ");
+    insta::assert_snapshot!(drawn(source, 54), @"
+    ┌──────────────┐  ┌─────────────┐
+    │ Receives the │  │ Checks who  │  ┌─────────┐
+    │ request of a ├─►│ has sent it ├─►│ Answers │
+    │    client    │  └─────────────┘  └─────────┘
+    └──────────────┘
+    ");
+    insta::assert_snapshot!(drawn(source, 30), @"
+    ┌──────────────────────┐
+    │ Receives the request │
+    │     of a client      │
+    └───────────┬──────────┘
+                ▼
+     ┌─────────────────────┐
+     │ Checks who has sent │
+     │         it          │
+     └──────────┬──────────┘
+                ▼
+           ┌─────────┐
+           │ Answers │
+           └─────────┘
+    ");
+    assert_eq!(draw(source, 10), Err(Undrawn::TooWide(16)));
+}
+
+#[test]
+fn states() {
+    let source = "stateDiagram-v2
+        [*] --> Idle
+        Idle --> Running: start
+        Running --> Idle: stop
+        Running --> Failed: error
+        state Failed {
+            [*] --> Waiting
+            Waiting --> Retry: after 5 s
+            Retry --> Waiting
+        }
+        Running --> [*]
+        note right of Idle : nothing to do";
+    insta::assert_snapshot!(drawn(source, 80), @"
+                         ●
+                         ▼
+                     ╭──────╮
+                     │ Idle │
+                     ╰┬────┬╯
+                      │  ▲ ┆
+                   ┌──┘  │ └┄┄┄┐
+                   │     └┐    ┆
+                 start  stop   │
+                   │    ┌─┘    ┆
+                   ▼    │      ┆
+               ╭────────┴╮   ┌─┴─────────────┐
+               │ Running │   │ nothing to do │
+               ╰────┬────╯   └───────────────┘
+                ┌───┴─┐
+              error   │
+             ┌──┘     └──┐
+             ▼           │
+    ┌─ Failed ───────┐   │
+    │                │   │
+    │         ●      │   │
+    │         ▼      │   │
+    │    ╭─────────╮ │   │
+    │    │ Waiting │ │   │
+    │    ╰┬────────╯ │   ▼
+    │     │      ▲   │   ◉
+    │ after 5 s  │   │
+    │     │     ┌┘   │
+    │     ▼     │    │
+    │    ╭──────┴╮   │
+    │    │ Retry │   │
+    │    ╰───────╯   │
+    └────────────────┘
+    ");
+    insta::assert_snapshot!(
+        drawn("stateDiagram\n direction LR\n state f <<fork>>\n [*] --> f\n f --> a\n f --> b : text\n a : first", 80),
+        @"
+                         ╭───────╮
+                      ┌─►│ first │
+           ┃ ┌────────┘  ╰───────╯
+        ●─►┃─┤
+           ┃ └─ text ─┐    ╭───╮
+                      └───►│ b │
+                           ╰───╯
+        "
+    );
+}
+
+#[test]
+fn classes() {
+    let source = "classDiagram
+        Animal <|-- Duck
+        Animal <|-- Fish
+        Animal : +int age
+        Animal: +isMammal() bool
+        class Duck{
+            +String beakColor
+            +swim()
+        }
+        class List~T~ {
+            <<interface>>
+            +add(T item)
+        }
+        Duck \"1\" *-- \"many\" Egg : lays
+        Fish ..> List~T~ : uses";
+    insta::assert_snapshot!(drawn(source, 80), @"
+             ┌──────────────────┐
+             │      Animal      │
+             ├──────────────────┤
+             │ +int age         │
+             ├──────────────────┤
+             │ +isMammal() bool │
+             └──────────────────┘
+                       △
+              ┌────────┴────────┐
+    ┌─────────┴─────────┐       │
+    │       Duck        │       │
+    ├───────────────────┤   ┌───┴──┐
+    │ +String beakColor │   │ Fish │
+    ├───────────────────┤   └───┬──┘
+    │ +swim()           │       ┆
+    └───────────────────┘       ┆
+              ◆                 ┆
+              │                 ┆
+              1                 ┆
+            lays              uses
+            many                ┆
+              │                 ┆
+              │                 ▼
+              │         ┌──────────────┐
+           ┌──┴──┐      │ «interface»  │
+           │ Egg │      │   List<T>    │
+           └─────┘      ├──────────────┤
+                        │ +add(T item) │
+                        └──────────────┘
+    ");
+}
+
+#[test]
+fn entities() {
+    let source = "erDiagram
+        CUSTOMER ||--o{ ORDER : places
+        ORDER ||--|{ LINE-ITEM : contains
+        CUSTOMER }|..|{ ADDRESS : uses
+        CUSTOMER {
+            string name PK
+            int number \"of the contract\"
+        }";
+    insta::assert_snapshot!(drawn(source, 80), @"
+    ┌────────────────────────────┐
+    │          CUSTOMER          │
+    ├────────────────────────────┤
+    │ string name PK             │
+    │ int number of the contract │
+    └───────────┬──────┬─────────┘
+                │      ┆
+                1    1..n
+             places  uses
+              0..n   1..n
+                │      ┆
+         ┌──────┴┐   ┌─┴───────┐
+         │ ORDER │   │ ADDRESS │
+         └───┬───┘   └─────────┘
+             │
+             1
+         contains
+           1..n
+             │
+       ┌─────┴─────┐
+       │ LINE-ITEM │
+       └───────────┘
+    ");
+}
+
+const SEQUENCE: &str = "sequenceDiagram
+    autonumber
+    actor U as User 用户
+    participant A as API
+    participant D as Database
+    U->>+A: POST /orders<br/>with a body
+    loop every item
+        A->>D: insert
+        alt stored
+            D-->>A: ok
+        else failed
+            D--xA: error
+            A->>A: retry
+        end
+    end
+    Note over A,D: one transaction
+    Note right of D: disk
+    A-->>-U: 201 created
+    U-)D: async";
+
+#[test]
+fn sequences() {
+    insta::assert_snapshot!(drawn(SEQUENCE, 80), @"
+    ┌───────────┐        ┌─────┐          ┌──────────┐
+    │ User 用户 │        │ API │          │ Database │
+    └─────┬─────┘        └──┬──┘          └─────┬────┘
+          │ 1. POST /orders │                   │
+          │   with a body   │                   │
+          ├────────────────►│                   │
+          │            ┌─ loop [every item] ────│────┐
+          │            │    │     2. insert     │    │
+          │            │    ├──────────────────►│    │
+          │            │ ┌─ alt [stored] ───────│──┐ │
+          │            │ │  │       3. ok       │  │ │
+          │            │ │  │◄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤  │ │
+          │            │ ├┄ [failed] ┄┄┄┄┄┄┄┄┄┄┄│┄┄┤ │
+          │            │ │  │     4. error      │  │ │
+          │            │ │  │×┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤  │ │
+          │            │ │  ├──┐ 5. retry       │  │ │
+          │            │ │  │◄─┘                │  │ │
+          │            │ └──│───────────────────│──┘ │
+          │            └────│───────────────────│────┘
+          │               ┌───────────────────────┐
+          │               │    one transaction    │
+          │               └───────────────────────┘
+          │                 │                   │ ┌──────┐
+          │                 │                   │ │ disk │
+          │                 │                   │ └──────┘
+          │ 6. 201 created  │                   │
+          │◄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┤                   │
+          │              7. async               │
+          ├─────────────────│──────────────────>│
+          │                 │                   │
+    ");
+}
+
+#[test]
+fn pies_are_bars() {
+    insta::assert_snapshot!(drawn("pie showData title Pets\n \"Dogs\" : 386\n \"Cats 猫\" : 85.9\n \"Rats\" : 15", 60), @"
+    Pets
+
+    Dogs     █████████████████████████████████████   79.3%  386
+    Cats 猫  ████████▎                               17.6%  85.9
+    Rats     █▌                                       3.1%  15
+    ");
+}
+
+#[test]
+fn colours_links_and_comments_are_left_out() {
+    let source = "---\ntitle: x\n---\n%%{init: {}}%%\ngraph TD; A:::red --> B; %% no\n classDef red fill:#f00;\nclick A href \"x\"";
+    assert_eq!(drawn(source.replace(" %% no", "").as_str(), 80), drawn("graph TD\nA-->B", 80));
+}
+
+#[test]
+fn what_is_not_understood_is_not_drawn() {
+    for source in ["", "gantt\n title x", "mindmap\n root", "hello", "stateDiagram\n a --> b\n --\n c --> d"]
+    {
+        check_undrawn(source, Undrawn::Kind);
+    }
+    for source in [
+        "graph",
+        "graph XX\n A-->B",
+        "graph TD\n A[open --> B",
+        "graph TD\n A -->",
+        "graph TD\n A -- text B",
+        "graph TD\n subgraph x\n A --> B",
+        "graph TD\n A ? B",
+        "graph TD\n subgraph x\n A --> x\n end",
+        "sequenceDiagram\n A->>B: hi\n loop x",
+        "sequenceDiagram\n A says B",
+        "classDiagram\n class A {\n +int x",
+        "erDiagram\n A ||--?? B : x",
+        "pie\n \"a\" : -1",
+        "pie\n \"a\" : 0",
+    ] {
+        check_undrawn(source, Undrawn::Syntax);
+    }
+}
+
+#[test]
+fn sizes_are_limited_before_anything_is_laid_out() {
+    let nodes: String = (0..81).map(|n| format!("n{n}\n")).collect();
+    let full = (0..60).map(|n| format!("n{n}\n")).collect::<String>();
+    let all = |n: usize| (0..n).map(|n| format!("n{n}")).collect::<Vec<_>>().join(" & ");
+    let nested: String = (0..7).map(|n| format!("subgraph g{n}\n")).collect();
+    for source in [
+        format!("graph TD\n{nodes}"),
+        format!("graph TD\n{} --> {}", all(11), all(12)),
+        format!("graph TD\n{nested}a\n{}", "end\n".repeat(7)),
+        format!("graph TD\nA[{}]", "x".repeat(401)),
+        format!("graph TD\n{}", "A --> B\n".repeat(400)),
+        format!("graph TD\nA{}", " ".repeat(20_000)),
+        // A line that passes dozens of ranks takes a place in each.
+        format!(
+            "graph TD\n{}",
+            (0..40).map(|n| format!("n{n} --> n{}\nn0 --> n{n}x --> n40\n", n + 1)).collect::<String>()
+                + &(0..30).map(|n| format!("n{n} --> n40\n")).collect::<String>()
+        ),
+        format!("sequenceDiagram\n{}", (0..25).map(|n| format!("p{n}->>p{n}: x\n")).collect::<String>()),
+        format!("sequenceDiagram\n{}", "a->>b: x\n".repeat(201)),
+        format!("sequenceDiagram\n{}{}", "loop x\n".repeat(9), "end\n".repeat(9)),
+        format!("pie\n{}", "\"x\" : 1\n".repeat(41)),
+    ] {
+        check_undrawn(&source, Undrawn::TooLarge);
+    }
+    assert!(draw(&format!("graph LR\n{full}"), 80).is_ok());
+}
+
+/// Nothing of a text ends up outside of its cells, and nothing is left of escape sequences.
+#[test]
+fn hostile_labels_are_text() {
+    for label in
+        ["\u{1b}[2Jx\u{7}", "#27;[2Jx", "a\u{202e}b", "e\u{301}\u{301}", "👨‍👩‍👧‍👦", "\u{200b}", "क्षि", "  "]
+    {
+        for source in [
+            format!("graph LR\n A[\"{label}\"] -->|\"{label}\"| B"),
+            format!("sequenceDiagram\n A->>B: {label}\n Note over A: {label}"),
+            format!("pie\n \"{label}\" : 1"),
+        ] {
+            let rows = draw(&source, 60).unwrap();
+            let text = text(&rows);
+            assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+            assert!(!text.contains('\u{202e}'));
+            let edges: Vec<usize> = text.lines().map(width).collect();
+            assert!(edges.iter().all(|width| *width <= 60), "{text}");
+        }
+    }
+}
+
+/// Sources that are cut, and put together of pieces that may follow each other.
+fn sources() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "A",
+        "B",
+        "C[text]",
+        "D{x}",
+        "E((",
+        "))",
+        "[",
+        "]",
+        "\"",
+        "|label|",
+        " --> ",
+        " -.-> ",
+        " ==> ",
+        " --- ",
+        " <--> ",
+        " -- text --> ",
+        "~~~",
+        " & ",
+        "\n",
+        "\n",
+        "\n",
+        ";",
+        "subgraph s\n",
+        "end\n",
+        "世界",
+        "👍🏽",
+        "A->>B: hi",
+        "A-->>A: self",
+        "loop x\n",
+        "alt y\n",
+        "else z\n",
+        "Note over A,B: n",
+        "[*] --> A",
+        "A : text",
+        "state S {\n",
+        "}\n",
+        "<|--",
+        "A \"1\" *-- \"n\" B",
+        "class A {\n",
+        "+int x",
+        "A ||--o{ B : r",
+        "\"a\" : 3",
+    ]);
+    let header = prop::sample::select(vec![
+        "graph TD\n",
+        "graph LR\n",
+        "graph BT\n",
+        "graph RL\n",
+        "sequenceDiagram\n",
+        "stateDiagram-v2\n",
+        "classDiagram\n",
+        "erDiagram\n",
+        "pie\n",
+        "",
+    ]);
+    (header, prop::collection::vec(piece, 0..40))
+        .prop_map(|(header, pieces)| header.to_owned() + &pieces.concat())
+}
+
+/// Graphs with lines between any nodes, in groups.
+fn graphs() -> impl Strategy<Value = String> {
+    let line = (0..14_usize, 0..14_usize, 0..6_usize).prop_map(|(from, to, kind)| match kind {
+        0 => format!("n{from} -->|label {to}| n{to}"),
+        1 => format!("n{from} <-.-> n{to}"),
+        _ => format!("n{from} --> n{to}"),
+    });
+    let part = prop_oneof![
+        4 => prop::collection::vec(line.clone(), 1..6).prop_map(|lines| lines.join("\n")),
+        1 => (0..100_usize, prop::collection::vec(line, 1..4))
+            .prop_map(|(name, lines)| format!("subgraph g{name}\n{}\nend", lines.join("\n"))),
+    ];
+    let flow = prop::sample::select(vec!["TD", "LR", "BT", "RL"]);
+    (flow, prop::collection::vec(part, 1..8))
+        .prop_map(|(flow, parts)| format!("graph {flow}\n{}", parts.join("\n")))
+}
+
+proptest! {
+    #[test]
+    fn any_source_is_survived(source in sources(), room in 0_u16..200) {
+        if let Ok(rows) = draw(&source, room) {
+            prop_assert!(!rows.is_empty() && rows.len() <= MAX_ROWS);
+            for row in text(&rows).lines() {
+                prop_assert!(width(row) <= usize::from(room), "{row}");
+            }
+        }
+    }
+
+    /// Each line has both its heads, and each node its name: nothing lies on anything else.
+    #[test]
+    fn any_graph_is_drawn_completely(source in graphs()) {
+        if let Ok(rows) = draw(&source, 400) {
+            let drawing = text(&rows);
+            let words: Vec<&str> = source.split(|c: char| !c.is_alphanumeric()).collect();
+            for n in 0..14 {
+                let name = format!("n{n}");
+                let is_shown = drawing.split(|c: char| !c.is_alphanumeric()).filter(|word| *word == name).count();
+                prop_assert_eq!(is_shown, usize::from(words.contains(&name.as_str())), "{}\n{}", name, drawing);
+            }
+            prop_assert!(drawing.matches("label").count() >= usize::from(source.contains("|label")));
+        }
+    }
+
+    #[test]
+    fn any_text_is_survived(source in any::<String>(), room in 0_u16..200) {
+        draw(&source, room).ok();
+        draw(&format!("graph TD\n{source}"), room).ok();
+        draw(&format!("sequenceDiagram\n{source}"), room).ok();
+    }
+}
+
+/// Reads a drawing as a person does: follows the lines from each box in one direction, over
+/// lines that cross, to the heads of arrows.
+struct Reader {
+    cells: Vec<Vec<char>>,
+}
+
+impl Reader {
+    fn at(&self, (x, y): (i32, i32)) -> char {
+        let row = usize::try_from(y).ok().and_then(|y| self.cells.get(y));
+        row.and_then(|row| row.get(usize::try_from(x).ok()?)).copied().unwrap_or(' ')
+    }
+
+    /// Whether a line leaves a cell upwards, downwards, to the left and to the right.
+    fn leaves(c: char) -> [bool; 4] {
+        let sides = match c {
+            '│' => "ud",
+            '─' => "lr",
+            '┌' => "dr",
+            '┐' => "dl",
+            '└' => "ur",
+            '┘' => "ul",
+            '├' => "udr",
+            '┤' => "udl",
+            '┬' => "dlr",
+            '┴' => "ulr",
+            '┼' => "udlr",
+            _ => "",
+        };
+        ['u', 'd', 'l', 'r'].map(|side| sides.contains(side))
+    }
+
+    /// Where the lines that begin at `from` lead to, read downwards or upwards.
+    fn heads(&self, from: (i32, i32), is_down: bool) -> Vec<(i32, i32)> {
+        const STEPS: [(i32, i32); 4] = [(0, -1), (0, 1), (-1, 0), (1, 0)];
+        let head = if is_down { '▼' } else { '▲' };
+        let onward = usize::from(is_down);
+        let mut open = vec![(from, onward)];
+        let mut seen = std::collections::HashSet::new();
+        let mut heads = Vec::new();
+        while let Some((at, side)) = open.pop() {
+            if !seen.insert((at, side)) {
+                continue;
+            }
+            let next = (at.0 + STEPS[side].0, at.1 + STEPS[side].1);
+            if self.at(next) == head {
+                heads.push((next.0, next.1 + if is_down { 1 } else { -1 }));
+            } else if side > 1 && self.at(next) == '│' {
+                open.push((next, side));
+            } else {
+                let sides = Self::leaves(self.at(next));
+                assert!(sides[side ^ 1], "a line ends at {next:?}");
+                open.extend(
+                    [onward, 2, 3]
+                        .into_iter()
+                        .filter(|to| sides[*to] && *to != side ^ 1)
+                        .map(|to| (next, to)),
+                );
+            }
+        }
+        heads
+    }
+}
+
+/// The pairs of nodes that lines in a drawing connect. All boxes have three rows.
+fn read(drawing: &str, n_nodes: usize) -> Vec<(usize, usize)> {
+    let reader = Reader { cells: drawing.lines().map(|line| line.chars().collect()).collect() };
+    let mut boxes = Vec::new();
+    for node in 0..n_nodes {
+        let name: Vec<char> = format!("n{node} ").chars().collect();
+        for (y, row) in reader.cells.iter().enumerate() {
+            if let Some(x) = row.windows(name.len()).position(|part| part == name) {
+                let left = row[..x].iter().rposition(|c| *c == '│').unwrap();
+                let right = x + row[x..].iter().position(|c| *c == '│').unwrap();
+                boxes.push((node, left as i32..=right as i32, y as i32));
+            }
+        }
+    }
+    let mut pairs = Vec::new();
+    for (node, columns, y) in &boxes {
+        for (row, is_down, port) in [(y + 1, true, '┬'), (y - 1, false, '┴')] {
+            for x in columns.clone().filter(|x| reader.at((*x, row)) == port) {
+                for (to_x, to_y) in reader.heads((x, row), is_down) {
+                    let is_there = |other: &&(usize, std::ops::RangeInclusive<i32>, i32)| {
+                        other.1.contains(&to_x) && to_y == other.2 + if is_down { -1 } else { 1 }
+                    };
+                    pairs.push((*node, boxes.iter().find(is_there).unwrap().0));
+                }
+            }
+        }
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}
+
+proptest! {
+    #[test]
+    fn lines_of_any_graph_lead_where_its_edges_do(
+        edges in prop::collection::vec((0..9_usize, 0..9_usize), 1..16),
+    ) {
+        let mut edges: Vec<(usize, usize)> = edges.into_iter().filter(|(from, to)| from != to).collect();
+        let lines: String = edges.iter().map(|(from, to)| format!("n{from} --> n{to}\n")).collect();
+        if let Ok(rows) = draw(&format!("graph TD\n{lines}"), 400) {
+            edges.sort_unstable();
+            edges.dedup();
+            let drawing = text(&rows);
+            prop_assert_eq!(read(&drawing, 9), edges, "{}", drawing);
+        } else {
+            prop_assert!(edges.is_empty() || edges.len() > 10, "not drawn: {}", lines);
+        }
+    }
+}
+
+#[test]
+fn every_beginning_of_a_diagram_is_survived() {
+    for source in [DECISION, SEQUENCE] {
+        for (end, _) in source.char_indices() {
+            for room in [30, 80] {
+                draw(&source[..end], room).ok();
+            }
+        }
+    }
+}
