@@ -46,10 +46,10 @@ pub use seen_version::{record_seen_version, seen_version};
 pub use settings::{
     BatchSize, BranchSummaryPolicy, BudgetLimits, CacheWarmingMode, Capability, CompactionBudget,
     CompactionOverride, CompactionPolicy, DeliveryTime, DoubleEscape, EffectiveSettings, ExitOutput,
-    FullscreenSettings, InProject, Kind as SettingKind, Layer, LayoutSettings, LiveSettings, PictureProtocol,
-    ProjectSettings, ROWS, ResizeMode, Row, SaveError, Scrollbar, SettingChange, SettingError, Settings,
-    SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TransportChoice, TreeFilter, TuiMode,
-    schema as settings_schema,
+    FullscreenSettings, InProject, Kind as SettingKind, Layer, LayoutSettings, LiveSettings, MermaidDrawing,
+    PictureProtocol, ProjectSettings, ROWS, ResizeMode, Row, SaveError, Scrollbar, SettingChange,
+    SettingError, Settings, SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TransportChoice,
+    TreeFilter, TuiMode, schema as settings_schema,
 };
 pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,

@@ -78,6 +78,21 @@ async fn a_changed_layout_is_shown_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn diagrams_become_source_when_the_setting_changes() {
+    let answer = "Look:\n\n```mermaid\ngraph LR\nA[Start] --> B[Done]\n```\n";
+    let (_server, _home, pty) = answered(&json!({}), chat::text(answer)).await;
+    pty.wait_text("│ Start ├─►│ Done │");
+    pty.wait_idle();
+    pty.keys("/settings markdown.mermaid\r");
+    pty.wait_text("→ markdown.mermaid");
+    pty.keys("\r");
+    pty.wait_text("\"off\" · your settings");
+    pty.keys("\x1b");
+    let rows = pty.wait_text("A[Start] --> B[Done]");
+    assert!(!rows.iter().any(|row| row.contains("│ Start")), "{rows:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn content_that_shrinks_leaves_blank_rows_unless_the_screen_is_written_again() {
     for clears in [false, true] {
         let settings = json!({ "terminal": { "clearOnShrink": clears } });

@@ -28,7 +28,7 @@ pub use file::{SaveError, SettingsFile};
 pub use layers::{EffectiveSettings, Layer, SettingsProblem};
 pub use live::{LiveSettings, ProjectSettings, SettingChange, SettingError, SettingsWatch, SettingsWrite};
 pub use schema::schema;
-pub use screen::{ExitOutput, FullscreenSettings, LayoutSettings, Scrollbar, TuiMode};
+pub use screen::{ExitOutput, FullscreenSettings, LayoutSettings, MermaidDrawing, Scrollbar, TuiMode};
 pub use table::{InProject, Kind, ROWS, Row};
 
 /// When a steering message is delivered.
@@ -467,6 +467,7 @@ impl Settings {
                 editor_padding: reader.cells("editorPaddingX"),
                 output_padding: reader.cells("outputPad"),
                 code_indent: reader.get("markdown.codeBlockIndent"),
+                mermaid: reader.get("markdown.mermaid"),
                 hardware_cursor: reader.get("showHardwareCursor"),
                 clear_on_shrink: reader.get("terminal.clearOnShrink"),
             },

@@ -24,10 +24,25 @@ pub struct LayoutSettings {
     pub output_padding: u16,
     /// In front of each line of code in answers.
     pub code_indent: String,
+    /// When Mermaid diagrams in answers are drawn.
+    pub mermaid: MermaidDrawing,
     /// Whether the terminal shows its cursor; otherwise a block is drawn.
     pub hardware_cursor: bool,
     /// Whether the transcript is written again when it needs fewer rows.
     pub clear_on_shrink: bool,
+}
+
+/// When Mermaid diagrams are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MermaidDrawing {
+    /// Never: their source is shown.
+    Off,
+    /// When the answer is complete.
+    Final,
+    /// When the diagram is complete.
+    #[default]
+    Streaming,
 }
 
 /// How fullscreen works.

@@ -381,7 +381,7 @@ impl App {
             let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
             self.status.hint = Some(hint.to_owned());
         }
-        if is_in(&["outputPad", "markdown.codeBlockIndent"]) {
+        if is_in(&["outputPad", "markdown.codeBlockIndent", "markdown.mermaid"]) {
             let layout = &self.session.settings.values.layout;
             self.transcript.set_view(self.transcript.view().clone().laid_out(layout));
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ratatui::style::{Modifier, Style};
 
-use crate::config::LayoutSettings;
-use crate::tui::markdown::{Highlighter, MarkdownOptions};
+use crate::config::{LayoutSettings, MermaidDrawing};
+use crate::tui::markdown::{Highlighter, MarkdownOptions, Mermaid};
 use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
@@ -28,6 +28,8 @@ pub(crate) struct ViewSettings {
     pub(crate) output_padding: u16,
     /// In front of each line of code.
     pub(crate) code_indent: String,
+    /// When Mermaid diagrams are drawn.
+    pub(crate) mermaid: Mermaid,
     /// The key that expands, as shown in hints.
     pub(crate) expand_key: String,
     /// What opens the pager, as shown in hints.
@@ -41,7 +43,12 @@ impl ViewSettings {
     /// With what the user's settings say about the layout.
     pub(crate) fn laid_out(self, settings: &LayoutSettings) -> Self {
         let code_indent = sanitize_line(&settings.code_indent).into_owned();
-        Self { output_padding: settings.output_padding, code_indent, ..self }
+        let mermaid = match settings.mermaid {
+            MermaidDrawing::Off => Mermaid::Off,
+            MermaidDrawing::Final => Mermaid::Final,
+            MermaidDrawing::Streaming => Mermaid::Streaming,
+        };
+        Self { output_padding: settings.output_padding, code_indent, mermaid, ..self }
     }
 
     /// Collapsed, with thinking and without links.
@@ -54,6 +61,7 @@ impl ViewSettings {
             pictures: None,
             output_padding: 1,
             code_indent: MarkdownOptions::default().code_indent,
+            mermaid: Mermaid::default(),
             expand_key,
             page_key,
             cwd,
@@ -98,7 +106,8 @@ impl<'a> RenderCx<'a> {
 
     pub(crate) fn markdown(&self, base: Style) -> MarkdownOptions {
         let code_indent = self.view.code_indent.clone();
-        MarkdownOptions { base, links: self.view.links, code_indent, ..MarkdownOptions::default() }
+        let (links, mermaid) = (self.view.links, self.view.mermaid);
+        MarkdownOptions { base, links, code_indent, mermaid, ..MarkdownOptions::default() }
     }
 
     /// A path of a model or a user, shown relative to the session's

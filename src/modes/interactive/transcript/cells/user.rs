@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ai::{Message, UserMessage};
 use crate::session::SkillBlock;
-use crate::tui::markdown::{self, MarkdownOptions};
+use crate::tui::markdown::{self, MarkdownOptions, Mermaid};
 use crate::tui::text::{Row, Run, Wrap, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 
@@ -41,7 +41,10 @@ impl UserCell {
     pub(super) fn rows(&mut self, cx: &RenderCx<'_>) -> Vec<Row> {
         let background = cx.style(Token::UserMessageBg);
         let inner = cx.narrower(box_inset(cx.width, background));
-        let options = MarkdownOptions { keep_breaks: true, ..cx.markdown(cx.style(Token::UserMessageText)) };
+        // What a person typed stays as it is.
+        let (keep_breaks, mermaid) = (true, Mermaid::Off);
+        let options =
+            MarkdownOptions { keep_breaks, mermaid, ..cx.markdown(cx.style(Token::UserMessageText)) };
         let render = |text: &str| markdown::render(text, inner.width, cx.theme, cx.highlighter, &options);
         let mut content = self.skill.as_ref().map(|skill| skill.title(&inner)).unwrap_or_default();
         if let Some(skill) = self.skill.as_ref().filter(|_| cx.view.expanded) {
