@@ -95,6 +95,14 @@ impl Parser {
             let is_complete = self.sequence.ends_with(b"\x07") || self.sequence.ends_with(b"\x1b\\");
             if is_complete {
                 out.extend([Sent::Report(std::mem::take(&mut self.sequence))]);
+            } else if let Some(n_string) = cut_short(&self.sequence) {
+                let rest = self.sequence.split_off(n_string);
+                out.extend([Sent::Report(std::mem::replace(&mut self.sequence, rest))]);
+                if self.sequence.ends_with(&[ESCAPE, ESCAPE]) {
+                    self.sequence.pop();
+                } else {
+                    self.complete(out);
+                }
             } else if self.sequence.len() >= LONGEST_ANSWER {
                 self.sequence.clear();
             }
@@ -145,6 +153,13 @@ pub(super) fn without_escape(bytes: &[u8]) -> Option<Vec<u8>> {
 fn is_answer(sequence: &[u8]) -> bool {
     sequence.len() > 1
         && STRINGS.iter().any(|start| sequence.starts_with(start) || start.starts_with(sequence))
+}
+
+/// The length of a string that another sequence ends, of which two bytes have come: every Escape ends a
+/// string, and urxvt 9.30 ends its answers with nothing but that.
+fn cut_short(sequence: &[u8]) -> Option<usize> {
+    let n_string = sequence.len().checked_sub(2)?;
+    (n_string > 0 && sequence[n_string] == ESCAPE).then_some(n_string)
 }
 
 /// `ESC [ ? …` or `ESC [ … t` with its last byte: the terminal about itself. No key is like that.
@@ -388,6 +403,28 @@ mod tests {
         // While answers are due, keys that begin like one wait for the next key only.
         let mut parser = Parser { n_asked: 1, ..Parser::default() };
         assert_eq!(parse(&mut parser, &[b"\x1b]", b"a", b"b"]).last(), Some(&plain('b')));
+    }
+
+    #[test]
+    fn answers_that_end_with_a_mere_escape_swallow_nothing() {
+        let report = |bytes: &[u8]| Sent::Report(bytes.to_vec());
+        let colors: &[&[u8]] = &[b"\x1b]4;0;rgb:0000/0000/0000", b"\x1b]4;1;rgb:cdcd/0000/0000"];
+        let (no_scheme, last): (&[u8], &[u8]) = (b"\x1b[?2031;0$y", b"\x1b[?1;2c");
+        let all = [colors[0], b"\x1b", colors[1], b"\x1b", no_scheme, last, b"x"].concat();
+        let expected = [report(colors[0]), report(colors[1]), report(no_scheme), report(last), plain('x')];
+        for end in 0..=all.len() {
+            let mut parser = Parser { n_asked: 1, ..Parser::default() };
+            let mut sent = Vec::new();
+            parser.feed(&all[..end], &mut sent);
+            parser.feed(&all[end..], &mut sent);
+            assert_eq!(sent, expected, "cut at {end}");
+            assert_eq!(parser.n_asked, 0);
+        }
+        // A sequence in place of the end.
+        let mut parser = Parser { n_asked: 1, ..Parser::default() };
+        let sent = parse(&mut parser, &[colors[0], b"\x1b[A", colors[1], b"\x1bx"]);
+        let (up, alt_x) = (key(KeyCode::Up, KeyModifiers::NONE), key(KeyCode::Char('x'), KeyModifiers::ALT));
+        assert_eq!(sent, [report(colors[0]), up, report(colors[1]), alt_x]);
     }
 
     proptest! {
