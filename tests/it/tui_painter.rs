@@ -537,7 +537,7 @@ fn a_row_with_emoji_is_repainted_as_a_whole_and_others_by_the_cell() {
     draw("long text before 🇯🇵 a");
     let written = draw("long text before 🇯🇵 b");
     assert!(
-        written.contains("\x1b[2K") && written.contains("long") && written.contains("before"),
+        written.contains("\x1b[1;1H\x1b[0m\x1b[K") && written.contains("long") && written.contains("before"),
         "{written:?}"
     );
     // A cluster drawn wider than measured must not wrap into the next row.

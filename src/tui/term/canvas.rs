@@ -318,12 +318,13 @@ impl<W: Write> Canvas<W> {
         place.map_or(Ok(()), |y| self.insert_rows(y, n))
     }
 
-    /// Blanks a row of the terminal, regardless of its known contents.
+    /// Blanks a row of the terminal, regardless of its known contents. From its first cell on:
+    /// VTE 0.70 fills a line that is erased as such (EL 2) with blanks that count as text.
     ///
     /// # Errors
     /// Like [`Self::show`].
     pub fn erase_row(&mut self, y: u16) -> io::Result<()> {
-        write!(self.bytes, "\x1b[{};1H\x1b[0m\x1b[2K", y + 1)
+        write!(self.bytes, "\x1b[{};1H\x1b[0m\x1b[K", y + 1)
     }
 
     /// Blanks row `y` and all rows below it, and ends lines that continue from row to row.
