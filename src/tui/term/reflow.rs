@@ -27,7 +27,8 @@ pub enum CursorRule {
     #[default]
     Follows,
     /// Like [`Self::Follows`], but rows that leave the screen because rows below the cursor
-    /// wrapped are not subtracted (kitty).
+    /// wrapped, or because the screen became lower, are not subtracted (kitty). Versions up to 0.37
+    /// do not move a cursor that is not on text at all.
     IgnoresRowsBelow,
     /// Wrapped rows below the cursor are never subtracted, and the cursor's own row does not
     /// wrap (xterm.js, as in VS Code).
@@ -53,7 +54,7 @@ impl ReflowTraits {
             "kitty" => reflowing(true, true, CursorRule::IgnoresRowsBelow),
             "vscode" => reflowing(true, true, CursorRule::OwnRowFixed),
             "konsole" => reflowing(false, false, CursorRule::WrapsOnlyAbove),
-            "xterm" => Self { reflows: Some(false), ..Self::default() },
+            "xterm" | "st" => Self { reflows: Some(false), ..Self::default() },
             _ => Self::default(),
         }
     }
@@ -279,15 +280,17 @@ impl Picture {
         let first = match (model, reply) {
             (Model::Reflow { from: From::Bottom, .. }, _) => height - before(n_rows),
             (_, None) => i64::from(self.origin),
+            (_, Some(reply)) if traits.cursor == CursorRule::IgnoresRowsBelow => {
+                let row = i64::from(reply.y) - sub_row;
+                let first = if self.may_be_left(size, reply) { self.origin.into() } else { row - before(at) };
+                first.min(height - before(n_rows))
+            }
             (Model::Rigid, Some(reply)) => i64::from(reply.y) - before(at),
             (Model::Reflow { .. }, Some(reply)) => {
                 let row = i64::from(reply.y) - sub_row;
                 let row = match traits.cursor {
-                    CursorRule::IgnoresRowsBelow => {
-                        row.min(height - below - heights.get(at).copied().unwrap_or(1))
-                    }
                     CursorRule::OwnRowFixed => row - (below - n_below),
-                    CursorRule::Follows | CursorRule::WrapsOnlyAbove => row,
+                    CursorRule::Follows | CursorRule::WrapsOnlyAbove | CursorRule::IgnoresRowsBelow => row,
                 };
                 row - before(at)
             }
@@ -302,6 +305,14 @@ impl Picture {
         let column = |styled: &bool| shape.place_of(self.cursor.x, size.width, *styled).1;
         !self.cursor.x.is_multiple_of(size.width.max(1))
             && styles.iter().all(|styled| column(styled) == reply.x)
+    }
+
+    /// Whether the cursor is on no text and may be where it was, although its row moved. If it
+    /// did not move either, the window begins where it did.
+    fn may_be_left(&self, size: Size, reply: Position) -> bool {
+        let at = usize::from(self.cursor.y.saturating_sub(self.origin));
+        let n_cells: u16 = self.shapes.get(at).map_or(0, |shape| shape.widths.iter().sum());
+        self.cursor.x >= n_cells && reply.y == self.cursor.y.min(size.height.saturating_sub(1))
     }
 
     /// How far below the first row of its text the cursor is.
@@ -380,6 +391,47 @@ mod tests {
         let found = picture.positions(size, Some(Position::new(2, 2)), &unknown);
         let cut: Vec<_> = found.iter().filter(|positions| !positions.reflows).collect();
         assert_eq!(cut[0].tops, [0, 1, 2, 3, 4]);
+    }
+
+    /// What kitty 0.26.5 did with a window from the first row on: every third of its rows,
+    /// and some at its end, as wide as the screen.
+    #[test]
+    fn kitty_is_understood_although_its_cursor_stays_behind() {
+        let picture = |(width, height): (u16, u16), used: u16, y: u16, x: u16, own: usize| {
+            let shape = |n: u16| match n {
+                n if n == y => row(own, 0),
+                n if n % 3 == 1 || n + 5 >= used && n % 2 == 0 => row(width.into(), 0),
+                _ => row(4, 0),
+            };
+            let (size, cursor) = (Size::new(width, height), Position::new(x, y));
+            Picture { size, origin: 0, used, cursor, shapes: (0..used).map(shape).collect() }
+        };
+        let check = |before: &Picture, size: (u16, u16), reply: (u16, u16), first: i64| {
+            let (size, reply) = (Size::new(size.0, size.1), Position::new(reply.0, reply.1));
+            let found = before.positions(size, Some(reply), &ReflowTraits::of("kitty"));
+            assert_eq!(found.len(), 1, "{size:?} {reply:?}: {found:?}");
+            assert_eq!(found[0].tops[0], first, "{size:?} {reply:?}");
+        };
+        // On text, the cursor follows the rows above it, and only those.
+        let on_text = |size, used, y| picture(size, used, y, 2, if y == 24 { 110 } else { 4 });
+        check(&on_text((110, 40), 20, 15), (90, 28), (3, 20), 0);
+        check(&on_text((110, 40), 20, 15), (110, 18), (3, 15), -2);
+        check(&on_text((110, 28), 28, 24), (90, 28), (4, 27), -11);
+        check(&on_text((90, 20), 20, 15), (110, 28), (3, 15), 0);
+        // On a row without text, and after the text, it stays where it was if there is room.
+        let beside_text = |size, used, y| [picture(size, used, y, 0, 0), picture(size, used, y, 7, 7)];
+        for ((size, used, y), to, reply, first) in [
+            (((110, 40), 20, 15), (90, 28), 15, 0),
+            (((110, 40), 20, 15), (110, 18), 15, -2),
+            (((110, 28), 28, 24), (90, 28), 24, -10),
+            (((110, 28), 28, 24), (90, 20), 19, -18),
+            (((110, 28), 28, 24), (90, 40), 24, 0),
+            (((110, 28), 28, 24), (110, 18), 17, -10),
+        ] {
+            for before in beside_text(size, used, y) {
+                check(&before, to, (before.cursor.x, reply), first);
+            }
+        }
     }
 
     #[test]
