@@ -16,32 +16,61 @@ pub(super) fn questions(env: &Env) -> Questions {
     let is_within = in_tmux(env) || env.is_set("STY") || env.is_set("ZELLIJ");
     let is_old = ["linux", "vt", "ansi", "cygwin", "dumb"].iter().any(|start| term.starts_with(start));
     // They show what they do not understand of the protocol, or make a title of it.
-    let shows_strings =
-        is_within || is_old || env.get("TERM_PROGRAM").is_some_and(|name| name == "Apple_Terminal");
+    let shows_strings = is_within
+        || is_old
+        || term.starts_with("rxvt")
+        || env.get("TERM_PROGRAM").is_some_and(|name| name == "Apple_Terminal");
     Questions { status: false, graphics: !shows_strings, colors: !is_old }
 }
 
-/// What the terminal is known to do with its rows when its width changes.
-pub(super) fn reflow_traits(env: &Env) -> ReflowTraits {
+/// What the terminal is known to do with its rows when its width changes. What it calls itself
+/// counts more than the environment, which may be that of the terminal from which it was started.
+pub(super) fn reflow_traits(env: &Env, version: Option<&str>) -> ReflowTraits {
+    ReflowTraits::of(terminal_name(env, version))
+}
+
+/// The terminal, if it is a known one.
+fn terminal_name(env: &Env, version: Option<&str>) -> &'static str {
+    if in_tmux(env) {
+        return "tmux";
+    }
+    if env.is_set("STY") || env.is_set("ZELLIJ") {
+        return "";
+    }
+    if let Some(version) = version {
+        let version = version.to_lowercase();
+        let known = [
+            ("alacritty", "alacritty"),
+            ("foot", "foot"),
+            ("ghostty", "ghostty"),
+            ("kitty", "kitty"),
+            ("konsole", "konsole"),
+            ("tmux", "tmux"),
+            ("vte", "vte"),
+            ("wezterm", "wezterm"),
+            ("xterm.js", "vscode"),
+            ("xterm(", "xterm"),
+        ];
+        return known.iter().find(|(start, _)| version.starts_with(start)).map_or("", |(_, name)| name);
+    }
     let program = env.get("TERM_PROGRAM").unwrap_or_default();
     let term = env.get("TERM").unwrap_or_default();
-    let name = match (program.as_str(), term.as_str()) {
-        _ if in_tmux(env) => "tmux",
-        _ if env.is_set("STY") || env.is_set("ZELLIJ") => "",
-        ("WezTerm", _) => "wezterm",
-        ("vscode", _) => "vscode",
-        ("ghostty", _) | (_, "xterm-ghostty") => "ghostty",
+    match (program.as_str(), term.as_str()) {
+        (_, "xterm-ghostty") => "ghostty",
         (_, "xterm-kitty") => "kitty",
         (_, "alacritty") => "alacritty",
         (_, "foot") => "foot",
         (_, "rxvt-unicode" | "rxvt-unicode-256color") => "urxvt",
+        (_, "st" | "st-256color") => "st",
+        ("WezTerm", _) => "wezterm",
+        ("vscode", _) => "vscode",
+        ("ghostty", _) => "ghostty",
         _ if env.is_set("KONSOLE_VERSION") => "konsole",
         _ if env.is_set("VTE_VERSION") => "vte",
         _ if env.is_set("WT_SESSION") => "windows-terminal",
         _ if env.is_set("XTERM_VERSION") => "xterm",
         _ => "",
-    };
-    ReflowTraits::of(name)
+    }
 }
 
 /// Chooses colours and links; environment and directories, apart from the settings.
@@ -51,22 +80,29 @@ pub(super) struct Looks<'a> {
 }
 
 impl Looks<'_> {
-    /// Whether links are shown: as set, or because the terminal is known for it.
-    pub(super) fn shows_links(&self, settings: &Settings) -> bool {
+    /// Whether links are shown: as set, or because the terminal is known for it. `version` is
+    /// what it calls itself.
+    pub(super) fn shows_links(&self, settings: &Settings, version: Option<&str>) -> bool {
         match terminal_env::hyperlinks(self.env, settings) {
             Capability::On => true,
             Capability::Off => false,
-            Capability::Auto => !in_tmux(self.env) && self.has_links(),
+            Capability::Auto => !in_tmux(self.env) && self.has_links(version),
         }
     }
 
-    fn has_links(&self) -> bool {
+    fn has_links(&self, version: Option<&str>) -> bool {
         let program = self.env.get("TERM_PROGRAM").unwrap_or_default();
-        let term = self.env.get("TERM").unwrap_or_default();
         let programs = ["iTerm.app", "WezTerm", "vscode", "ghostty", "WarpTerminal", "zed"];
-        programs.contains(&program.as_str())
-            || ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"].contains(&term.as_str())
-            || self.env.is_set("WT_SESSION")
+        match terminal_name(self.env, version) {
+            "alacritty" | "foot" | "ghostty" | "kitty" | "vscode" | "wezterm" => true,
+            // Those that tell their version are newer than 0.50, which has links.
+            "vte" => version.is_some() || self.vte_version() >= 5_000,
+            _ => programs.contains(&program.as_str()) || self.env.is_set("WT_SESSION"),
+        }
+    }
+
+    fn vte_version(&self) -> u32 {
+        self.env.get("VTE_VERSION").and_then(|version| version.parse().ok()).unwrap_or(0)
     }
 
     /// Whether the terminal shows 24-bit colours: as set, or because it says so.
@@ -131,5 +167,45 @@ mod tests {
         check(&[("TERM", "screen")], ColorDepth::Ansi);
         check(&[("TERM", "vt100")], ColorDepth::None);
         check(&[("TERM", "xterm-mono")], ColorDepth::None);
+    }
+
+    #[test]
+    fn a_terminal_is_known_by_what_it_calls_itself_or_by_the_environment() {
+        let check = |env: &[(&str, &str)], version: Option<&str>, name: &str, links: bool| {
+            let (env, dirs) = (Env::of(env), Dirs::new(&Env::of(&[("HOME", "/nowhere")])));
+            let looks = Looks { env: &env, dirs: &dirs };
+            assert_eq!(terminal_name(&env, version), name, "{env:?}");
+            assert_eq!(looks.shows_links(&Settings::default(), version), links, "{env:?}");
+        };
+        let xterm = ("TERM", "xterm-256color");
+        check(&[("TERM", "xterm-kitty")], None, "kitty", true);
+        check(&[("TERM", "rxvt-unicode-256color")], None, "urxvt", false);
+        check(&[xterm, ("VTE_VERSION", "7006")], None, "vte", true);
+        check(&[xterm, ("VTE_VERSION", "4600")], None, "vte", false);
+        check(&[xterm, ("KONSOLE_VERSION", "221203")], Some("Konsole 22.12.3"), "konsole", false);
+        check(&[xterm, ("TERM_PROGRAM", "iTerm.app")], Some("iTerm2 3.5"), "", true);
+        // Over ssh there is nothing else.
+        check(&[xterm], Some("XTerm(379)"), "xterm", false);
+        check(&[xterm], Some("VTE(7802)"), "vte", true);
+        check(&[xterm], Some("WezTerm 20240203"), "wezterm", true);
+        check(&[xterm], Some("xterm.js(5.5.0)"), "vscode", true);
+        check(&[("TERM", "tmux-256color")], Some("tmux 3.4"), "tmux", false);
+        // Started from the shell of another terminal.
+        check(&[xterm, ("VTE_VERSION", "7006")], Some("XTerm(379)"), "xterm", false);
+        check(&[("TERM", "st-256color"), ("VTE_VERSION", "7006")], None, "st", false);
+        check(&[("TERM", "alacritty"), ("TERM_PROGRAM", "vscode")], None, "alacritty", true);
+        check(&[("TERM", "screen"), ("STY", "1.pts"), ("VTE_VERSION", "7006")], None, "", false);
+        check(&[xterm, ("TMUX", "/tmp/tmux")], Some("tmux 3.4"), "tmux", false);
+    }
+
+    #[test]
+    fn terminals_that_would_print_the_question_for_graphics_are_not_asked() {
+        let asks = |env: &[(&str, &str)]| questions(&Env::of(env)).graphics;
+        assert!(asks(&[("TERM", "xterm-256color")]));
+        assert!(asks(&[("TERM", "foot")]));
+        assert!(!asks(&[("TERM", "rxvt-unicode-256color")]));
+        assert!(!asks(&[("TERM", "linux")]));
+        assert!(!asks(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")]));
+        assert!(!asks(&[("TERM", "xterm-256color"), ("ZELLIJ", "0")]));
     }
 }

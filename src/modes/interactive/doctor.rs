@@ -237,7 +237,7 @@ impl Report {
                 .to_owned(),
             ),
             ("images", images(env, settings, told)),
-            ("links", yes_or(looks.shows_links(settings), "no")),
+            ("links", yes_or(looks.shows_links(settings, told.version.as_deref()), "no")),
             ("frames at once", known(|answers| answers.has_synchronized_output, "no")),
             ("clipboard", clipboard(env, is_remote)),
             ("theme", settings.theme.clone()),

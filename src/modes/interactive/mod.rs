@@ -70,7 +70,7 @@ use super::Prompt;
 use super::changelog::News;
 use super::output::write_err;
 use app::App;
-use appearance::{Looks, in_tmux};
+use appearance::{Looks, in_tmux, reflow_traits};
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
@@ -221,7 +221,13 @@ impl Interactive {
         let pictures =
             pictures::view(&self.effects.env, values, &self.effects.answers, self.terminal.pictures());
         let has_other_colors = values.theme == "system" && before.colors != self.effects.answers.colors;
-        if has_other_colors || self.app.transcript.view().pictures != pictures {
+        let (version, version_before) = (self.effects.answers.version.as_deref(), before.version.as_deref());
+        if version != version_before {
+            self.terminal.set_traits(reflow_traits(&self.effects.env, version));
+        }
+        let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
+        let has_other_links = looks.shows_links(values, version) != looks.shows_links(values, version_before);
+        if has_other_colors || has_other_links || self.app.transcript.view().pictures != pictures {
             self.follow_looks(None);
         }
     }
@@ -453,7 +459,7 @@ impl Interactive {
         let named = &self.effects.themes;
         let places = ThemePlaces { looks: &looks, settings: &session.settings, project, named };
         let theme = places.theme(&values, &self.effects.answers.colors, &mut problems);
-        let links = looks.shows_links(&values);
+        let links = looks.shows_links(&values, self.effects.answers.version.as_deref());
         let pictures =
             pictures::view(&self.effects.env, &values, &self.effects.answers, self.terminal.pictures());
         self.terminal.set_links(links);

@@ -122,9 +122,10 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let project = trusted_project(&state);
     let places = ThemePlaces { looks: &looks, settings: &settings, project, named: &start.themes };
     let theme = places.theme(&settings.values, &answers.colors, &mut problems);
-    let links = looks.shows_links(&settings.values);
+    let version = answers.version.as_deref();
+    let links = looks.shows_links(&settings.values, version);
     screen.set_links(links);
-    screen.set_traits(reflow_traits(&start.env));
+    screen.set_traits(reflow_traits(&start.env, version));
     let highlighter = Highlighter::new();
     let gallery = PictureGallery::default();
     screen.set_pictures(gallery.store.clone());

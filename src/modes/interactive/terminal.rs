@@ -6,7 +6,7 @@ use std::time::Duration;
 use ratatui::layout::{Position, Size};
 
 use crate::config::ResizeMode;
-use crate::tui::term::{Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
+use crate::tui::term::{Control, FullscreenWindow, InputBroker, ReflowTraits, TerminalGuard, TerminalOutput};
 use crate::util::os;
 
 use super::super::signals::EndSignals;
@@ -78,6 +78,11 @@ impl Terminal {
         if let Some(window) = alternate(&mut self.full, &mut self.over) {
             window.set_links(links);
         }
+    }
+
+    /// Sets what is known about the terminal.
+    pub(super) fn set_traits(&mut self, traits: ReflowTraits) {
+        self.ui.screen.set_traits(traits);
     }
 
     /// Draws everything again with the next frame.
