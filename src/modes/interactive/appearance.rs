@@ -29,13 +29,21 @@ pub(super) fn reflow_traits(env: &Env, version: Option<&str>) -> ReflowTraits {
     ReflowTraits::of(terminal_name(env, version))
 }
 
+/// Whether the terminal calls itself xterm.
+pub(super) fn is_xterm(version: Option<&str>) -> bool {
+    version.is_some_and(|version| version.starts_with("XTerm("))
+}
+
 /// The terminal, if it is a known one.
 fn terminal_name(env: &Env, version: Option<&str>) -> &'static str {
     if in_tmux(env) {
         return "tmux";
     }
-    if env.is_set("STY") || env.is_set("ZELLIJ") {
-        return "";
+    if env.is_set("ZELLIJ") {
+        return "zellij";
+    }
+    if env.is_set("STY") {
+        return "screen";
     }
     if let Some(version) = version {
         let version = version.to_lowercase();
@@ -50,6 +58,7 @@ fn terminal_name(env: &Env, version: Option<&str>) -> &'static str {
             ("wezterm", "wezterm"),
             ("xterm.js", "vscode"),
             ("xterm(", "xterm"),
+            ("zellij", "zellij"),
         ];
         return known.iter().find(|(start, _)| version.starts_with(start)).map_or("", |(_, name)| name);
     }
@@ -58,8 +67,8 @@ fn terminal_name(env: &Env, version: Option<&str>) -> &'static str {
     match (program.as_str(), term.as_str()) {
         (_, "xterm-ghostty") => "ghostty",
         (_, "xterm-kitty") => "kitty",
-        (_, "alacritty") => "alacritty",
-        (_, "foot") => "foot",
+        (_, "alacritty" | "alacritty-direct") => "alacritty",
+        (_, "foot" | "foot-direct" | "foot-extra") => "foot",
         (_, "rxvt-unicode" | "rxvt-unicode-256color") => "urxvt",
         (_, "st" | "st-256color") => "st",
         ("WezTerm", _) => "wezterm",
@@ -92,11 +101,16 @@ impl Looks<'_> {
 
     fn has_links(&self, version: Option<&str>) -> bool {
         let program = self.env.get("TERM_PROGRAM").unwrap_or_default();
+        let term = self.env.get("TERM").unwrap_or_default();
         let programs = ["iTerm.app", "WezTerm", "vscode", "ghostty", "WarpTerminal", "zed"];
         match terminal_name(self.env, version) {
             "alacritty" | "foot" | "ghostty" | "kitty" | "vscode" | "wezterm" => true,
             // Those that tell their version are newer than 0.50, which has links.
             "vte" => version.is_some() || self.vte_version() >= 5_000,
+            // It passes them on to its terminal.
+            "zellij" if ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"].contains(&term.as_str()) => {
+                true
+            }
             _ => programs.contains(&program.as_str()) || self.env.is_set("WT_SESSION"),
         }
     }
@@ -194,7 +208,8 @@ mod tests {
         check(&[xterm, ("VTE_VERSION", "7006")], Some("XTerm(379)"), "xterm", false);
         check(&[("TERM", "st-256color"), ("VTE_VERSION", "7006")], None, "st", false);
         check(&[("TERM", "alacritty"), ("TERM_PROGRAM", "vscode")], None, "alacritty", true);
-        check(&[("TERM", "screen"), ("STY", "1.pts"), ("VTE_VERSION", "7006")], None, "", false);
+        check(&[("TERM", "screen"), ("STY", "1.pts"), ("VTE_VERSION", "7006")], None, "screen", false);
+        check(&[("TERM", "xterm-kitty"), ("ZELLIJ", "0")], Some("Zellij(4500)"), "zellij", true);
         check(&[xterm, ("TMUX", "/tmp/tmux")], Some("tmux 3.4"), "tmux", false);
     }
 

@@ -17,7 +17,7 @@ use crate::tui::text::PictureFormat;
 use crate::tui::theme::{ColorDepth, TerminalColors};
 use crate::util::os;
 
-use super::appearance::{Looks, in_tmux, questions};
+use super::appearance::{Looks, in_tmux, is_xterm, questions};
 use super::effects::Effects;
 use super::keybindings;
 use super::msg::EffectDone;
@@ -223,7 +223,7 @@ impl Report {
                 "shift+enter, ctrl+enter",
                 match facts.tmux_extended_keys.as_deref() {
                     Some(option) => format!("tmux: extended-keys {option}"),
-                    None => known(|answers| answers.has_kitty_keys, "the same as enter"),
+                    None => known(tells_keys_apart, "the same as enter"),
                 },
             ),
             (
@@ -264,9 +264,9 @@ impl Report {
             "tmux hides shift+enter: add `set -s extended-keys on` to ~/.tmux.conf, and with tmux 3.5 or newer \
              `set -s extended-keys-format csi-u`; ctrl+j inserts a line break anyway",
         );
-        let has_no_kitty = facts.answers.as_ref().is_some_and(|answers| !answers.has_kitty_keys);
+        let hides_keys = facts.answers.as_ref().is_some_and(|answers| !tells_keys_apart(answers));
         self.advise(
-            has_no_kitty && !in_tmux(env),
+            hides_keys && !in_tmux(env),
             "this terminal cannot tell shift+enter from enter: insert line breaks with ctrl+j, or with a \
              backslash before enter",
         );
@@ -417,6 +417,11 @@ fn kept_settings(settings: &EffectiveSettings) -> Option<String> {
             kept.join(", ")
         )
     })
+}
+
+/// Whether shift+enter and ctrl+enter differ from enter.
+fn tells_keys_apart(answers: &TerminalAnswers) -> bool {
+    answers.has_kitty_keys || is_xterm(answers.version.as_deref())
 }
 
 /// How images are shown.

@@ -23,7 +23,7 @@ use super::super::changelog;
 use super::super::output::write_err;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
-use super::appearance::{Looks, in_tmux, questions, reflow_traits};
+use super::appearance::{Looks, in_tmux, is_xterm, questions, reflow_traits};
 use super::effects::Effects;
 use super::frames::FrameClock;
 use super::fullscreen;
@@ -102,7 +102,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     if let Some(path) = start.env.path("PI_TUI_WRITE_LOG") {
         record_output(&path).with_context(|| format!("PI_TUI_WRITE_LOG: cannot write {}", path.display()))?;
     }
-    let guard = TerminalGuard::enter(modes, panics)
+    let mut guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let (escape_wait, wrong) = terminal_env::escape_wait(&start.env);
     let mut input = InputBroker::new(escape_wait);
@@ -123,6 +123,9 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let places = ThemePlaces { looks: &looks, settings: &settings, project, named: &start.themes };
     let theme = places.theme(&settings.values, &answers.colors, &mut problems);
     let version = answers.version.as_deref();
+    if is_xterm(version) {
+        guard.modify_other_keys().context("cannot write to the terminal")?;
+    }
     let links = looks.shows_links(&settings.values, version);
     screen.set_links(links);
     screen.set_traits(reflow_traits(&start.env, version));

@@ -39,8 +39,7 @@ pub struct TerminalModes {
     pub fullscreen: bool,
     /// Report when the window gains or loses focus.
     pub focus: bool,
-    /// Requests xterm's modifyOtherKeys. For tmux with `extended-keys-format csi-u`,
-    /// which ignores the kitty protocol; other formats are not supported.
+    /// Requests xterm's modifyOtherKeys. For xterm and tmux, which ignore the kitty protocol.
     pub modify_other_keys: bool,
 }
 
@@ -128,6 +127,17 @@ impl TerminalGuard {
             write_out(MOUSE_OFF)?;
             self.show_alternate_screen(false)
         }
+    }
+
+    /// Requests xterm's modifyOtherKeys from now on, because the terminal turned out to be an xterm.
+    ///
+    /// # Errors
+    /// If the terminal cannot be written to.
+    pub fn modify_other_keys(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.modes.modify_other_keys, true) || !ENTERED.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        write_out(MODIFY_OTHER_KEYS)
     }
 
     /// Restores the terminal while `outside` runs: an external editor, or the stop
@@ -230,6 +240,7 @@ fn reports_elsewhere(panic: &PanicHookInfo<'_>) -> bool {
 /// shift.
 const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1002l\x1b[?1006l";
+const MODIFY_OTHER_KEYS: &str = "\x1b[>4;2m";
 
 /// Saved title, bracketed paste, reports of changes between light and dark (2031), kitty
 /// keyboard flags 1 (disambiguate escape codes)
@@ -245,7 +256,7 @@ fn enter_sequence(modes: TerminalModes) -> String {
     }
     sequence.push_str("\x1b[?2004h\x1b[?2031h\x1b[>5u");
     if modes.modify_other_keys {
-        sequence.push_str("\x1b[>4;2m");
+        sequence.push_str(MODIFY_OTHER_KEYS);
     }
     if modes.focus {
         sequence.push_str("\x1b[?1004h");
@@ -255,7 +266,8 @@ fn enter_sequence(modes: TerminalModes) -> String {
 
 /// Disables everything that any mode may have enabled.
 /// The keyboard flags belong to a screen, so they are popped before and after
-/// leaving the alternate screen; popping an empty stack has no effect.
+/// leaving the alternate screen; popping an empty stack has no effect. Konsole 22.12 takes `CSI < u`
+/// without a number for a restored cursor.
 fn leave_sequence(alternate: bool) -> String {
     [
         "\x1b[?2026l",
@@ -268,7 +280,7 @@ fn leave_sequence(alternate: bool) -> String {
         "\x1b[<1u",
         "\x1b[>4;0m",
         if alternate { "\x1b[?1049l" } else { "" },
-        "\x1b[<u",
+        "\x1b[<1u",
         "\x1b[23;0t",
     ]
     .concat()

@@ -11,9 +11,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::answers::{self, Questions, TerminalAnswers};
 
-/// Questions that the interface need not ask: keyboard flags (kitty), synchronised output.
+/// Questions that the interface need not ask: keyboard flags (kitty), synchronised output. The cursor is
+/// saved, because st takes the first one for a restored cursor.
 #[cfg(unix)]
-const MORE_QUESTIONS: &str = "\x1b[?u\x1b[?2026$p";
+const MORE_QUESTIONS: &str = "\x1b7\x1b[?u\x1b8\x1b[?2026$p";
 
 /// Asks the terminal and waits for its answers, at most for `limit`. `None` if it answers
 /// nothing, or if standard input or output is no terminal. Blocks; keys typed meanwhile are lost.

@@ -120,6 +120,9 @@ impl Parser {
             self.sequence.clear();
             return;
         }
+        if let Some(key) = other_key(&self.sequence).or_else(|| rxvt_key(&self.sequence)) {
+            self.sequence = key;
+        }
         match terminput::Event::parse_from(&self.sequence) {
             Ok(Some(event)) => out.extend(terminput_crossterm::to_crossterm(event).ok().map(Sent::Event)),
             Ok(None) if self.may_go_on() => return,
@@ -171,6 +174,35 @@ fn is_report(sequence: &[u8]) -> bool {
             *last == b't' && numbers.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
         }
         _ => false,
+    }
+}
+
+/// A key in the form of xterm's modifyOtherKeys, `ESC [ 27 ; modifiers ; code ~`, in the form of the
+/// kitty protocol.
+fn other_key(sequence: &[u8]) -> Option<Vec<u8>> {
+    let body = sequence.strip_prefix(b"\x1b[27;")?.strip_suffix(b"~")?;
+    let (modifiers, code) = std::str::from_utf8(body).ok()?.split_once(';')?;
+    let (modifiers, code): (u8, u32) = (modifiers.parse().ok()?, code.parse().ok()?);
+    Some(format!("\x1b[{code};{modifiers}u").into_bytes())
+}
+
+/// A key with a modifier in rxvt's form, in xterm's: `ESC O a` and `ESC [ a` are ctrl and shift with an
+/// arrow, `ESC [ 3 ^`, `$` and `@` are ctrl, shift and both with another key.
+fn rxvt_key(sequence: &[u8]) -> Option<Vec<u8>> {
+    let arrow = |last: u8, modifiers| Some(format!("\x1b[1;{modifiers}{}", char::from(last)).into_bytes());
+    match sequence {
+        [ESCAPE, b'O', last @ b'a'..=b'd'] => arrow(last.to_ascii_uppercase(), 5),
+        [ESCAPE, b'[', last @ b'a'..=b'd'] => arrow(last.to_ascii_uppercase(), 2),
+        [ESCAPE, b'[', number @ .., last @ (b'^' | b'$' | b'@')] => {
+            let modifiers = match last {
+                b'$' => 2,
+                b'^' => 5,
+                _ => 6,
+            };
+            let number = std::str::from_utf8(number).ok()?.parse::<u8>().ok()?;
+            Some(format!("\x1b[{number};{modifiers}~").into_bytes())
+        }
+        _ => None,
     }
 }
 
@@ -309,6 +341,16 @@ mod tests {
         check(&[b"\x1b[", b"A"], &[up()]);
         check(&[b"\x1b[1;3A"], &[key(KeyCode::Up, KeyModifiers::ALT)]);
         check(&[b"\x1b[13;5u"], &[key(KeyCode::Enter, KeyModifiers::CONTROL)]);
+        check(&[b"\x1b[27;2;1", b"3~"], &[key(KeyCode::Enter, KeyModifiers::SHIFT)]);
+        check(&[b"\x1b[27;5;99~a"], &[key(KeyCode::Char('c'), KeyModifiers::CONTROL), plain('a')]);
+        check(&[b"\x1b[27;3;127~"], &[key(KeyCode::Backspace, KeyModifiers::ALT)]);
+        check(&[b"\x1b[27;3;228~"], &[key(KeyCode::Char('ä'), KeyModifiers::ALT)]);
+        check(&[b"\x1bOd"], &[key(KeyCode::Left, KeyModifiers::CONTROL)]);
+        check(&[b"\x1b[", b"a"], &[key(KeyCode::Up, KeyModifiers::SHIFT)]);
+        check(&[b"\x1b[3^a"], &[key(KeyCode::Delete, KeyModifiers::CONTROL), plain('a')]);
+        check(&[b"\x1b[7$"], &[key(KeyCode::Home, KeyModifiers::SHIFT)]);
+        check(&[b"\x1b[5@"], &[key(KeyCode::PageUp, KeyModifiers::CONTROL | KeyModifiers::SHIFT)]);
+        check(&[b"\x1b[27;5;99999999999~a", b"\x1b[27;~b"], &[plain('a'), plain('b')]);
         check(&[b"\x1b[200~a\rb\x1b[201~c"], &[paste("a\rb"), plain('c')]);
         check(&[b"\x1b[200~a\x1b[20", b"1~"], &[paste("a")]);
         check(&[b"\x1b[200~\xff\x1b[201~"], &[paste("\u{fffd}")]);
