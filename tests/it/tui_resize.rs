@@ -471,6 +471,45 @@ fn a_drag_through_ten_widths_costs_a_frame_each_and_keeps_the_scrollback() {
     assert!(drag <= 20_000, "{drag} bytes for ten widths: {bytes:?}");
 }
 
+/// foot 1.13 scrolls back when rows are inserted, and erases what was there.
+#[test]
+fn no_rows_are_inserted_where_that_costs_rows_of_the_scrollback() {
+    let inserts = |terminal: &str| {
+        let mut stage = long_session::<ReflowingTerminal>(Size::new(80, 24), ReflowTraits::of(terminal));
+        for _ in 0..20 {
+            stage.stream(9);
+        }
+        stage.check();
+        let bytes = stage.window.sink_mut().take_bytes();
+        let mut controls = bytes.split(|byte| *byte == 0x1b).filter_map(|part| part.strip_prefix(b"["));
+        controls.any(|body| body.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'L'))
+    };
+    assert!(inserts("tmux"));
+    assert!(!inserts("foot"));
+}
+
+/// In zellij 0.45 and GNU screen 4.9, an erased row still continues the line of the row above, and joins it when the
+/// window becomes wider.
+#[test]
+fn rows_are_replaced_where_erased_ones_continue_a_line() {
+    let mut stage = long_session::<ReflowingTerminal>(Size::new(80, 24), ReflowTraits::of("zellij"));
+    for width in [60, 110, 50, 90] {
+        stage.window.sink_mut().resize(Size::new(width, 24));
+        let reply = stage.window.sink().cursor();
+        let marks = stage.doc.marks();
+        stage.doc.layout(width);
+        stage.window.sink_mut().take_bytes();
+        stage.window.resized(Size::new(width, 24), Some(reply), &Moved { marks, doc: &stage.doc });
+        stage.draw();
+        let written = String::from_utf8(stage.window.sink_mut().take_bytes()).unwrap();
+        assert!(!written.contains("\x1b[J"), "{written:?}");
+        // The last row in `ESC [ row ; 1 H ESC [ count M`.
+        let deleted = (2..24).any(|row| written.contains(&format!("\x1b[{row};1H\x1b[{}M", 25 - row)));
+        assert!(deleted, "{written:?}");
+        stage.check();
+    }
+}
+
 #[test]
 fn an_answer_that_streams_during_a_drag_is_neither_doubled_nor_left_behind() {
     let mut stage = long_session::<ReflowingTerminal>(Size::new(120, 40), ReflowTraits::of("tmux"));

@@ -41,6 +41,15 @@ const MAX_GAP: usize = 6;
 const RESET_OF_BACKEND: &[u8] = b"\x1b[39m\x1b[49m\x1b[59m\x1b[0m";
 const RESET: &[u8] = b"\x1b[0m";
 
+/// How rows are made blank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Erasing {
+    InPlace,
+    /// By deleting them, so that new ones take their place: for terminals in which an erased row
+    /// still continues the line of the row above.
+    ByNewRows,
+}
+
 /// A terminal whose cells are all known. `W` is the terminal, or an emulator in
 /// tests. Nothing is written before [`Self::flush`].
 #[derive(Debug)]
@@ -331,9 +340,17 @@ impl<W: Write> Canvas<W> {
     ///
     /// # Errors
     /// Like [`Self::show`].
-    pub fn erase_from_row(&mut self, y: u16) -> io::Result<()> {
+    pub(super) fn erase_from_row(&mut self, y: u16, erasing: Erasing) -> io::Result<()> {
         match y {
             _ if y >= self.size.height => Ok(()),
+            // Some terminals save rows to the scrollback that are deleted from the first one on.
+            0 if erasing == Erasing::ByNewRows && self.size.height > 1 => {
+                self.write("\x1b[0m\x1b[1;1H\x1b[K")?;
+                self.erase_from_row(1, erasing)
+            }
+            _ if erasing == Erasing::ByNewRows => {
+                write!(self.bytes, "\x1b[0m\x1b[{};1H\x1b[{}M", y + 1, self.size.height - y)
+            }
             // Erasing the display from its first cell saves it to the scrollback of some
             // terminals.
             0 if self.size.height == 1 => self.write("\x1b[0m\x1b[1;1H\x1b[K"),

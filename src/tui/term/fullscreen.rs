@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use ratatui::layout::{Position, Size};
 
 use super::super::text::Row;
-use super::canvas::Canvas;
+use super::canvas::{Canvas, Erasing};
 use super::cell_grid::narrow;
 use super::picture_store::PictureStore;
 
@@ -88,7 +88,7 @@ impl<W: Write> FullscreenWindow<W> {
     ) -> io::Result<()> {
         let size = self.size();
         if std::mem::take(&mut self.is_stale) {
-            self.canvas.erase_from_row(0)?;
+            self.canvas.erase_from_row(0, Erasing::InPlace)?;
         }
         let mut rows: Vec<Cow<'r, Row>> = rows.into_iter().take(usize::from(size.height)).collect();
         rows.resize_with(usize::from(size.height), Cow::default);

@@ -24,7 +24,7 @@ use std::ops::Range;
 use ratatui::layout::{Position, Size};
 
 use super::super::text::Row;
-use super::canvas::Canvas;
+use super::canvas::{Canvas, Erasing};
 use super::cell_grid::narrow;
 use super::control::Control;
 use super::picture_store::PictureStore;
@@ -468,7 +468,9 @@ impl<W: Write> InlineWindow<W> {
             first_rows.push(first);
         }
         let n_lower = (n_scrolled + usize::from(shown.used)).saturating_sub(usize::from(self.shown.used));
-        self.canvas.keep_end(self.origin, &wanted, narrow(n_lower))?;
+        if !self.traits.inserts_over_scrollback {
+            self.canvas.keep_end(self.origin, &wanted, narrow(n_lower))?;
+        }
         self.shown = shown;
         self.canvas.show((self.origin..self.height()).zip(wanted))?;
 
@@ -485,7 +487,9 @@ impl<W: Write> InlineWindow<W> {
             Due::Nothing => Ok(()),
             Due::EraseOwnRows => (self.origin..self.height()).try_for_each(|y| self.canvas.erase_row(y)),
             Due::EraseWrappedRows => {
-                self.canvas.erase_from_row(self.origin)?;
+                let erasing =
+                    if self.traits.erased_rows_continue { Erasing::ByNewRows } else { Erasing::InPlace };
+                self.canvas.erase_from_row(self.origin, erasing)?;
                 self.keep_distance(document);
                 Ok(())
             }

@@ -18,6 +18,11 @@ pub struct ReflowTraits {
     /// Whether rows below the cursor stay on the screen when rows above it wrap.
     pub keeps_rows_below: Option<bool>,
     pub cursor: CursorRule,
+    /// Whether rows that are inserted on the screen take the place of as many rows at the end of the
+    /// scrollback.
+    pub inserts_over_scrollback: bool,
+    /// Whether a row that continued the line of the row above still does so when it was erased.
+    pub erased_rows_continue: bool,
 }
 
 /// How the reported cursor moves with the text under it.
@@ -46,14 +51,18 @@ impl ReflowTraits {
             keeps_styled_blanks: Some(styled),
             keeps_rows_below: Some(below),
             cursor,
+            inserts_over_scrollback: false,
+            erased_rows_continue: false,
         };
         match terminal {
-            "alacritty" | "foot" | "ghostty" | "tmux" => reflowing(true, true, CursorRule::Follows),
+            "foot" => Self { inserts_over_scrollback: true, ..reflowing(true, true, CursorRule::Follows) },
+            "alacritty" | "ghostty" | "tmux" => reflowing(true, true, CursorRule::Follows),
             "vte" | "urxvt" => reflowing(true, false, CursorRule::Follows),
             "wezterm" | "windows-terminal" => reflowing(false, true, CursorRule::Follows),
             "kitty" => reflowing(true, true, CursorRule::IgnoresRowsBelow),
             "vscode" => reflowing(true, true, CursorRule::OwnRowFixed),
             "konsole" => reflowing(false, false, CursorRule::WrapsOnlyAbove),
+            "screen" | "zellij" => Self { erased_rows_continue: true, ..Self::default() },
             "xterm" | "st" => Self { reflows: Some(false), ..Self::default() },
             _ => Self::default(),
         }
