@@ -190,6 +190,9 @@ fn detected(env: &Env, answers: &TerminalAnswers) -> Option<PictureFormat> {
     let term = env.get("TERM").unwrap_or_default();
     let program = env.get("TERM_PROGRAM").or_else(|| env.get("LC_TERMINAL")).unwrap_or_default();
     // Others that know the rest of the protocol answer its questions as if they had placeholders.
+    if is_named("kitty") && !has_placeholders(&version) {
+        return None;
+    }
     if is_named("kitty") || is_named("ghostty") {
         return (answers.has_graphics != Some(false)).then_some(PictureFormat::Kitty);
     }
@@ -205,6 +208,17 @@ fn detected(env: &Env, answers: &TerminalAnswers) -> Option<PictureFormat> {
         ("xterm-kitty" | "xterm-ghostty", _) | (_, "ghostty") if is_nameless => Some(PictureFormat::Kitty),
         (_, "iTerm.app" | "iTerm2" | "WezTerm") if is_nameless => Some(PictureFormat::Iterm),
         _ => answers.has_sixel.then_some(PictureFormat::Sixel),
+    }
+}
+
+/// Whether this version of kitty, `kitty(0.26.5)`, has placeholders for images. Earlier ones show them as
+/// characters without a glyph.
+fn has_placeholders(version: &str) -> bool {
+    const FIRST: (u32, u32) = (0, 28);
+    let mut numbers = version.trim_start_matches("kitty(").split(['.', ')']).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= FIRST,
+        _ => true,
     }
 }
 
@@ -276,6 +290,19 @@ mod tests {
         check(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")], "\x1b[?1;2c", &[], None);
         // By its answers, also over ssh.
         check(&[("TERM", "xterm-256color")], "\x1bP>|kitty(0.40.1)\x1b\\\x1b[?62;c", &[], kitty);
+        check(
+            &[("TERM", "xterm-kitty")],
+            "\x1bP>|kitty(0.26.5)\x1b\\\x1b_Gi=31;OK\x1b\\\x1b[?62;c",
+            &[],
+            None,
+        );
+        check(
+            &[("TERM", "xterm-kitty")],
+            "\x1bP>|kitty(0.28.0)\x1b\\\x1b_Gi=31;OK\x1b\\\x1b[?62;c",
+            &[],
+            kitty,
+        );
+        check(&[("TERM", "xterm-kitty")], "\x1bP>|kitty(1.0)\x1b\\\x1b_Gi=31;OK\x1b\\\x1b[?62;c", &[], kitty);
         check(&[], "\x1bP>|ghostty 1.2.0\x1b\\\x1b_Gi=31;OK\x1b\\\x1b[?62;22;52c", &[], kitty);
         check(&[], "\x1bP>|ghostty 1.2.0\x1b\\\x1b_Gi=31;EINVAL:off\x1b\\\x1b[?62;22;52c", &[], None);
         check(&[], "\x1bP>|iTerm2 3.5.11\x1b\\\x1b[?64;1;2;4;6c", &[], iterm);
