@@ -44,7 +44,8 @@ pub(super) struct ProjectContext {
     pub(super) contents: ProjectContents,
     /// Empty unless the project is trusted.
     pub(super) settings: ProjectSettings,
-    /// Problems with settings, skills, templates, instruction files or `trust.json`, one line each.
+    /// Problems with settings, skills, templates, instruction files or `trust.json`, one line each;
+    /// those of flags first.
     pub(super) problems: Vec<String>,
     /// A notice about content left out because the project is not trusted.
     pub(super) untrusted: Option<(NoticeLevel, String)>,
@@ -102,8 +103,11 @@ impl ProjectContext {
         };
         let ((templates, wrong_templates), (skills, wrong_skills)) =
             parts::both(&|| load_templates(&template_places), || load_skills(&skill_places));
-        problems.extend(wrong_skills.iter().map(ToString::to_string));
-        problems.extend(wrong_templates.iter().map(ToString::to_string));
+        let of_skills = wrong_skills.of_flags.iter().map(ToString::to_string);
+        let of_templates = wrong_templates.of_flags.iter().map(ToString::to_string);
+        problems.splice(0..0, of_skills.chain(of_templates));
+        problems.extend(wrong_skills.others.iter().map(ToString::to_string));
+        problems.extend(wrong_templates.others.iter().map(ToString::to_string));
         let untrusted = untrusted(&project, has_skills, has_templates, cwd, home);
         Self {
             context_files: context.files,

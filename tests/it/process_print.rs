@@ -795,6 +795,22 @@ fn print_mode_without_a_key_sends_nothing_and_says_what_to_do() {
 }
 
 #[test]
+fn wrong_flags_are_reported_before_problems_of_files() {
+    let home = TestHome::new();
+    for n in 0..8 {
+        let folder = home.agent().join(format!("skills/x{n}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("SKILL.md"), "---\n[\n---\n").unwrap();
+    }
+    let args = ["-p", "--model", "demo/pi", "--skill", "gone", "--prompt-template", "lost.md", "hello"];
+    let stderr = text(&pi(&home).args(args).output().unwrap().stderr);
+    let at = |part: &str| stderr.find(part).unwrap_or_else(|| panic!("{part} is not in {stderr}"));
+    assert!(at("/gone does not exist") < at("/lost.md does not exist"), "{stderr}");
+    assert!(at("/lost.md does not exist") < at("/skills/x0/SKILL.md"), "{stderr}");
+    assert!(stderr.contains("more problems with settings, skills or prompt templates"), "{stderr}");
+}
+
+#[test]
 fn words_that_look_like_commands_are_answered_by_pi_and_not_by_a_model() {
     let home = TestHome::new();
     let run = |args: &[&str]| {

@@ -77,17 +77,21 @@ impl Project {
             let (name, args) = (name.to_owned(), args.to_owned());
             let skills = Arc::clone(&self.context.skills);
             let reading = tokio::task::spawn_blocking(move || expand_skill(&name, &args, &skills));
-            return reading.await.map_err(internal)?.map_err(|error| {
-                Refusal::Resource { reason: format!("{error}{}", self.trust_hint()) }.into()
-            });
+            let (expanded, problem) = reading
+                .await
+                .map_err(internal)?
+                .map_err(|error| Refusal::Resource { reason: format!("{error}{}", self.trust_hint()) })?;
+            self.context.problems.extend(problem.map(|problem| problem.to_string()));
+            self.show_notices();
+            return Ok(expanded);
         }
         if let Some((template, args)) = template_call(text, &self.context.templates) {
             let (template, args) = (template.clone(), args.to_owned());
             let reading = tokio::task::spawn_blocking(move || expand_template(&template, &args));
             let expanded = reading.await.map_err(internal)?;
-            let (expanded, problem) =
+            let (expanded, problems) =
                 expanded.map_err(|error| Refusal::Resource { reason: error.to_string() })?;
-            self.context.problems.extend(problem.map(|problem| problem.to_string()));
+            self.context.problems.extend(problems.iter().map(ToString::to_string));
             self.show_notices();
             return Ok(expanded);
         }

@@ -18,6 +18,8 @@ use std::time::Duration;
 use crate::util::git::Repository;
 use crate::util::os;
 
+use super::text::{InvalidText, decode};
+
 /// In each folder, the first of these that is a file is used.
 const NAMES: &[&str] = &["AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"];
 
@@ -133,9 +135,13 @@ fn read_all(agent_dir: &Path, cwd: &Path, is_trusted: bool, steps: &mpsc::Sender
         }
         let may_read = |metadata: &Metadata| is_own || project.accepts(folder, metadata);
         match read_file(&target, may_read) {
-            Ok((text, None)) => say(Step::File(ContextFile { path, text })),
-            Ok((text, Some(n_bytes))) => {
-                say(Step::Problem(too_long(&path, n_bytes)));
+            Ok(FileText { text, too_long_bytes, invalid }) => {
+                if let Some(n_bytes) = too_long_bytes {
+                    say(Step::Problem(too_long(&path, n_bytes)));
+                }
+                if let Some(invalid) = invalid {
+                    say(Step::Problem(format!("{}:{}: {invalid}", path.display(), invalid.line)));
+                }
                 say(Step::File(ContextFile { path, text }));
             }
             Err(error) => say(Step::Problem(format!("{} is not read: {error}", path.display()))),
@@ -191,15 +197,20 @@ impl Project {
     }
 }
 
-/// The text of the file at `target`, a canonical path; with its size if that exceeds
-/// [`MAX_BYTES`] and the text is only the beginning.
+/// What was read of a file.
+#[derive(Debug, PartialEq, Eq)]
+struct FileText {
+    text: String,
+    /// The size of the file if it exceeds [`MAX_BYTES`] and the text is only the beginning.
+    too_long_bytes: Option<u64>,
+    invalid: Option<InvalidText>,
+}
+
+/// The text of the file at `target`, a canonical path.
 ///
 /// # Errors
 /// If it cannot be read or must not be.
-fn read_file(
-    target: &Path,
-    may_read: impl FnOnce(&Metadata) -> bool,
-) -> Result<(String, Option<u64>), String> {
+fn read_file(target: &Path, may_read: impl FnOnce(&Metadata) -> bool) -> Result<FileText, String> {
     if ["/proc", "/sys", "/dev"].iter().any(|special| target.starts_with(special)) {
         return Err(format!("it leads to {}", target.display()));
     }
@@ -221,7 +232,7 @@ fn read_file(
         let start = bytes.len() - bytes.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
         bytes.truncate(start);
     }
-    let text = String::from_utf8_lossy(&bytes);
+    let (text, invalid) = decode(&bytes, false);
     let mut text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned();
     if is_long {
         let (limit_kib, path) = (MAX_BYTES / 1024, target.display());
@@ -229,7 +240,7 @@ fn read_file(
             "{text}\n\n[Truncated: these are the first {limit_kib} KiB of the file. Read the rest of {path} if you need it.]"
         );
     }
-    Ok((text, is_long.then_some(metadata.len())))
+    Ok(FileText { text, too_long_bytes: is_long.then_some(metadata.len()), invalid })
 }
 
 /// A worktree inside its own main checkout finds the main checkout's files above
@@ -422,6 +433,20 @@ mod tests {
             [format!("{} has 129 KiB; only its first 64 KiB are loaded", path.display())]
         );
         assert_eq!(tree.find("b", false).problems, Vec::<String>::new());
+    }
+
+    #[test]
+    fn file_that_is_not_utf_8_is_loaded_and_its_first_wrong_byte_named() {
+        let tree = Tree::new(&[("a/AGENTS.md", "")]);
+        let path = tree.path("a/AGENTS.md");
+        fs::write(&path, b"one\ncaf\xe9\n").unwrap();
+        let found = tree.check("a", false, &["a/AGENTS.md=one\ncaf\u{fffd}"]);
+        let problem = "byte 7 (0xe9) is not UTF-8 and is replaced by U+FFFD; save the file as UTF-8";
+        assert_eq!(found.problems, [format!("{}:2: {problem}", path.display())]);
+        // The limit cuts a character in two, which is no problem of the file.
+        fs::write(&path, format!("x{}", "ü".repeat(MAX_BYTES))).unwrap();
+        let found = tree.find("a", false);
+        assert!(found.problems.len() == 1 && found.problems[0].contains("KiB"), "{:?}", found.problems);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 
 use crate::util::os;
 
+use super::text::{InvalidText, decode};
+
 /// Files whose heads are worth a thread of their own.
 pub(super) const FILES_PER_THREAD: usize = 25;
 /// Bytes that are read of every file.
@@ -52,7 +54,8 @@ pub(super) fn split(text: &str) -> Frontmatter<'_> {
 }
 
 /// The beginning of a file, long enough for any reasonable frontmatter and a line after it. Blocks.
-pub(super) fn read_head(path: &Path) -> io::Result<String> {
+/// Also returns where it is not UTF-8.
+pub(super) fn read_head(path: &Path) -> io::Result<(String, Option<InvalidText>)> {
     let mut file = os::open_regular(path)?;
     let mut bytes = vec![0; FIRST_READ_BYTES];
     let n_read = loop {
@@ -66,7 +69,8 @@ pub(super) fn read_head(path: &Path) -> io::Result<String> {
     if n_read == FIRST_READ_BYTES && !has_enough(&bytes) {
         file.take(MAX_HEAD_BYTES - n_read as u64).read_to_end(&mut bytes)?;
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let (text, invalid) = decode(&bytes, true);
+    Ok((text.into_owned(), invalid))
 }
 
 /// Whether the whole lines of `bytes` contain a frontmatter and a line that is not empty.
@@ -133,6 +137,47 @@ impl FrontmatterProblem {
     }
 }
 
+/// A field that is surely a misspelling of one that pi reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MisspeltField {
+    /// The line of the file, counted from 1.
+    pub(super) line: usize,
+    pub(super) field: String,
+    pub(super) meant: &'static str,
+}
+
+/// Number of wrong letters in a field that is reported; fields of other programs differ in more.
+const MAX_WRONG: usize = 2;
+
+/// The misspelt fields of `yaml`; `known` are those that pi reads, and `others` are fields of other programs
+/// that are spelt alike.
+pub(super) fn misspelt(yaml: &str, known: &[&'static str], others: &[&str]) -> Vec<MisspeltField> {
+    let is_plain = |field: &str| {
+        !field.is_empty() && field.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+    };
+    let fields = yaml.lines().enumerate().filter_map(|(idx, line)| {
+        let (field, _) = line.split_once(':')?;
+        let field = field.trim_end();
+        is_plain(field).then_some((idx + 2, field))
+    });
+    let meant = |field: &str| {
+        if known.contains(&field) || others.contains(&field) {
+            return None;
+        }
+        // An upper case letter or an underscore in place of a dash is no wrong letter.
+        let letters = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
+        let n_wrong = |name: &&&str| strsim::damerau_levenshtein(&letters(field), &letters(name));
+        known
+            .iter()
+            .filter(|name| n_wrong(name) <= MAX_WRONG && n_wrong(name) * 4 < name.len())
+            .min_by_key(n_wrong)
+    };
+    let found = fields.filter_map(|(line, field)| {
+        Some(MisspeltField { line, field: field.to_owned(), meant: meant(field)? })
+    });
+    found.collect()
+}
+
 /// The lines of the file that begin with the field `name`.
 fn lines_of(yaml: &str, name: &str) -> impl Iterator<Item = usize> {
     let is_field = move |line: &str| line.split_once(':').is_some_and(|(field, _)| field.trim_end() == name);
@@ -173,7 +218,7 @@ mod tests {
         let path = folder.path().join("a.md");
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            read_head(&path).unwrap()
+            read_head(&path).unwrap().0
         };
         let rest = "x\n".repeat(4 << 10);
         for n in FIRST_READ_BYTES - 40..FIRST_READ_BYTES + 10 {
@@ -222,6 +267,20 @@ mod tests {
         check("---\n- a\n---\n", Some(2), "expected struct");
         check("---\nname: a\nother: 1\nother: 2\nname : b\n---\n", Some(5), "duplicate field `name`");
         check("---\n{name: a, name: b}\n---\n", None, "duplicate field `name`");
+    }
+
+    #[test]
+    fn misspelt_fields_are_told_apart_from_those_of_other_programs() {
+        let known = ["description", "argument-hint", "name"];
+        let yaml = "descripton: a\nargument_hint: x\nmodel: m\n  nmae: nested\nallowed-tools: [a]\nName: n\nnmae: n\n";
+        let found = misspelt(yaml, &known, &["allowed-tools"]);
+        let found: Vec<(usize, &str, &str)> =
+            found.iter().map(|one| (one.line, one.field.as_str(), one.meant)).collect();
+        assert_eq!(
+            found,
+            [(2, "descripton", "description"), (3, "argument_hint", "argument-hint"), (7, "Name", "name")]
+        );
+        assert_eq!(misspelt("version: 1\nagent: a\ntools: x\nhooks: y\ntags: z\n", &known, &[]), []);
     }
 
     proptest! {

@@ -8,6 +8,7 @@ mod prompt_files;
 mod skills;
 mod system_prompt;
 mod templates;
+mod text;
 
 pub use agents_md::{ContextFile, ContextFiles, OutsideLink, context_files};
 pub use filter::Filter as ResourceFilter;
@@ -21,6 +22,14 @@ pub(super) use templates::{
 };
 
 pub(super) use system_prompt::delta;
+
+/// Problems of skills or prompt templates. Those of flags are shown first: only some are shown when
+/// a session is opened.
+#[derive(Debug)]
+pub(super) struct ResourceProblems<P> {
+    pub(super) of_flags: Vec<P>,
+    pub(super) others: Vec<P>,
+}
 
 /// Where a skill or prompt template comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use crate::util::os;
 
+use super::text::{InvalidText, decode};
+
 /// Maximum size of a file, in bytes; it is part of every request.
 const MAX_BYTES: u64 = 256 << 10;
 
@@ -33,7 +35,11 @@ pub(crate) fn prompt_files(agent: &Path, cwd: &Path, is_trusted: bool) -> (Promp
                     problems.push(format!("{} is not loaded: {error}", path.display()));
                     return None;
                 }
-                Ok(text) => return (!text.is_empty()).then_some(text),
+                Ok((text, invalid)) => {
+                    let problem = invalid.map(|found| format!("{}:{}: {found}", path.display(), found.line));
+                    problems.extend(problem);
+                    return (!text.is_empty()).then_some(text);
+                }
             }
         }
         None
@@ -42,7 +48,8 @@ pub(crate) fn prompt_files(agent: &Path, cwd: &Path, is_trusted: bool) -> (Promp
     (files, problems)
 }
 
-fn read(path: &Path) -> io::Result<String> {
+/// The text, and where it is not UTF-8.
+fn read(path: &Path) -> io::Result<(String, Option<InvalidText>)> {
     let file = os::open_regular(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -51,8 +58,8 @@ fn read(path: &Path) -> io::Result<String> {
     if file.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 > MAX_BYTES {
         return Err(io::Error::other(format!("it is longer than {} KiB", MAX_BYTES >> 10)));
     }
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned())
+    let (text, invalid) = decode(&bytes, false);
+    Ok((text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned(), invalid))
 }
 
 #[cfg(test)]
@@ -93,6 +100,20 @@ mod tests {
         // An empty file says that nothing replaces the default.
         let emptied = [("agent/SYSTEM.md", "mine"), ("work/.pi/SYSTEM.md", "\n")];
         assert_eq!(check(&emptied, true, None, None), [""; 0]);
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf_8_are_named_and_the_rest_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("APPEND_SYSTEM.md");
+        fs::write(&path, b"a\n\xffb").unwrap();
+        let (files, problems) = prompt_files(root.path(), root.path(), false);
+        assert_eq!(files.append.as_deref(), Some("a\n\u{fffd}b"));
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert!(
+            problem.starts_with(&format!("{}:2: byte 2 (0xff) is not UTF-8", path.display())),
+            "{problem}"
+        );
     }
 
     #[test]

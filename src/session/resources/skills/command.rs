@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::util::os;
 
 use super::super::frontmatter::{self, Frontmatter};
-use super::Skill;
+use super::super::text::{InvalidText, decode};
 use super::prompt::{escape, unescape};
+use super::{Skill, SkillProblem};
 
 /// The prefix of such a message.
 const COMMAND: &str = "/skill:";
@@ -39,15 +40,20 @@ pub(crate) fn call(text: &str) -> Option<(&str, &str)> {
     Some((name, args.trim()))
 }
 
-/// The message for the skill `name` with `args`. Reads the file; blocks.
+/// The message for the skill `name` with `args`, and a problem with its file. Reads the file; blocks.
 ///
 /// # Errors
 /// If there is no such skill, or its file can no longer be used.
-pub(crate) fn expand(name: &str, args: &str, skills: &[Skill]) -> Result<String, SkillError> {
+pub(crate) fn expand(
+    name: &str,
+    args: &str,
+    skills: &[Skill],
+) -> Result<(String, Option<SkillProblem>), SkillError> {
     let Some(skill) = skills.iter().find(|skill| skill.name == name) else {
         return Err(SkillError::Unknown { name: name.to_owned(), near: near(name, skills) });
     };
-    let text = read(skill)?;
+    let (text, invalid) = read(skill)?;
+    let invalid = invalid.map(|invalid| SkillProblem::NotUtf8 { path: skill.path.clone(), invalid });
     let body = match frontmatter::split(&text) {
         Frontmatter::Some { body, .. } | Frontmatter::None(body) => body,
         Frontmatter::Unclosed => &text,
@@ -59,10 +65,11 @@ pub(crate) fn expand(name: &str, args: &str, skills: &[Skill]) -> Result<String,
     let block = format!(
         "<skill name=\"{name}\" location=\"{location}\">\nReferences are relative to {folder}.\n\n{body}\n</skill>"
     );
-    Ok(if args.is_empty() { block } else { format!("{block}\n\n{args}") })
+    Ok((if args.is_empty() { block } else { format!("{block}\n\n{args}") }, invalid))
 }
 
-fn read(skill: &Skill) -> Result<String, SkillError> {
+/// The text of the file, and where it is not UTF-8.
+fn read(skill: &Skill) -> Result<(String, Option<InvalidText>), SkillError> {
     let unreadable =
         |source| SkillError::Unreadable { name: skill.name.clone(), path: skill.path.clone(), source };
     let file = os::open_regular(&skill.path).map_err(unreadable)?;
@@ -71,7 +78,8 @@ fn read(skill: &Skill) -> Result<String, SkillError> {
     if n_bytes as u64 > MAX_BYTES {
         return Err(SkillError::TooLong { name: skill.name.clone(), path: skill.path.clone() });
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let (text, invalid) = decode(&bytes, false);
+    Ok((text.into_owned(), invalid))
 }
 
 /// The suggestion for an unknown name.
@@ -178,8 +186,8 @@ mod tests {
         let block = format!(
             "<skill name=\"a&amp;b\" location=\"{path}\">\nReferences are relative to {dir}.\n\n# Do\nit\n</skill>"
         );
-        assert_eq!(expand("a&b", "", &known).unwrap(), block);
-        let with_args = expand("a&b", "for me", &known).unwrap();
+        assert_eq!(expand("a&b", "", &known).unwrap().0, block);
+        let with_args = expand("a&b", "for me", &known).unwrap().0;
         assert_eq!(with_args, format!("{block}\n\nfor me"));
         let parsed = SkillBlock::parse(&with_args).unwrap();
         assert_eq!((parsed.name.as_str(), parsed.args), ("a&b", "for me"));

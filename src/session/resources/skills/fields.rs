@@ -10,6 +10,11 @@ pub(super) const MAX_DESCRIPTION: usize = 1024;
 /// Maximum length of a name, in characters.
 const MAX_NAME: usize = 64;
 
+/// The names of the fields that pi reads.
+pub(super) const NAMES: &[&str] = &["name", "description", "disable-model-invocation"];
+/// Fields that other programs read, and that are spelt alike.
+pub(super) const OTHER_NAMES: &[&str] = &["names"];
+
 /// The fields that pi uses. Texts are one line, and `None` if
 /// empty.
 #[derive(Debug, PartialEq, Eq)]

@@ -21,9 +21,10 @@ use crate::config::project_skill_folders;
 use crate::util::os::FileId;
 use crate::util::{parts, paths};
 
-use super::ResourceOrigin;
 use super::filter::Filter;
-use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter, FrontmatterProblem};
+use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter, FrontmatterProblem, MisspeltField};
+use super::text::InvalidText;
+use super::{ResourceOrigin, ResourceProblems};
 use discover::{Candidate, Found};
 use fields::Fields;
 
@@ -96,10 +97,14 @@ pub(crate) enum SkillProblem {
     TooManySkills { path: PathBuf },
     #[error("skills: {} is too long for an ignore file; pi does not use it", path.display())]
     LongIgnoreFile { path: PathBuf },
+    #[error("{}:{}: {invalid}", path.display(), invalid.line)]
+    NotUtf8 { path: PathBuf, invalid: InvalidText },
+    #[error("{}:{}: \"{}\" is no field of skills; did you mean \"{}\"?", path.display(), field.line, field.field, field.meant)]
+    Misspelt { path: PathBuf, field: MisspeltField },
 }
 
 /// Finds the skills, sorted by name. Bounded in files, bytes and depth. Blocks.
-pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, Vec<SkillProblem>) {
+pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, ResourceProblems<SkillProblem>) {
     let mut set = SkillSet::default();
     if !places.only_named {
         set.add(user_skills(places), ResourceOrigin::User);
@@ -107,12 +112,13 @@ pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, Vec<SkillProblem>) 
             set.add(project_skills(places), ResourceOrigin::Project);
         }
     }
+    let others = std::mem::take(&mut set.problems);
     let mut named = Found::default();
     for path in places.named {
         named.look_at(path);
     }
     set.add(named, ResourceOrigin::CommandLine);
-    (set.by_name.into_values().collect(), set.problems)
+    (set.by_name.into_values().collect(), ResourceProblems { of_flags: set.problems, others })
 }
 
 /// The user's own skills, from both folders and the settings.
@@ -173,7 +179,10 @@ impl SkillSet {
                 return;
             }
             match fields {
-                Ok(Some(fields)) => self.add_one(candidate, fields, origin),
+                Ok(Some((fields, problems))) => {
+                    self.problems.extend(problems);
+                    self.add_one(candidate, fields, origin);
+                }
                 Ok(None) => {}
                 Err(problem) => self.problems.push(problem),
             }
@@ -205,10 +214,13 @@ impl SkillSet {
     }
 }
 
+/// The fields of a skill, and problems that leave it usable.
+type ReadFields = (Fields, Vec<SkillProblem>);
+
 /// Reads the head of a file; `None` if it is an unrelated Markdown file.
-fn read_fields(candidate: &Candidate) -> Result<Option<Fields>, SkillProblem> {
+fn read_fields(candidate: &Candidate) -> Result<Option<ReadFields>, SkillProblem> {
     let path = paths::normalise(&candidate.path);
-    let head = match frontmatter::read_head(&path) {
+    let (head, invalid) = match frontmatter::read_head(&path) {
         Ok(head) => head,
         Err(source) => return Err(SkillProblem::Unreadable { path, source }),
     };
@@ -220,7 +232,14 @@ fn read_fields(candidate: &Candidate) -> Result<Option<Fields>, SkillProblem> {
             return Err(SkillProblem::Malformed { path, problem: FrontmatterProblem::unclosed() });
         }
     };
-    Fields::parse(yaml).map(Some).map_err(|problem| SkillProblem::Malformed { path, problem })
+    let fields = match Fields::parse(yaml) {
+        Ok(fields) => fields,
+        Err(problem) => return Err(SkillProblem::Malformed { path, problem }),
+    };
+    let invalid = invalid.map(|invalid| SkillProblem::NotUtf8 { path: path.clone(), invalid });
+    let misspelt = frontmatter::misspelt(yaml, fields::NAMES, fields::OTHER_NAMES).into_iter();
+    let misspelt = misspelt.map(|field| SkillProblem::Misspelt { path: path.clone(), field });
+    Ok(Some((fields, invalid.into_iter().chain(misspelt).collect())))
 }
 
 #[cfg(test)]

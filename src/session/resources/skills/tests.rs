@@ -56,7 +56,8 @@ impl World {
             let mark = if skill.is_listed { "" } else { " (hidden)" };
             short(format!("{} {:?} {}{mark}", skill.name, skill.origin, skill.path.display()))
         });
-        (skills.collect(), problems.iter().map(|problem| short(problem.to_string())).collect())
+        let problems = problems.others.iter().chain(&problems.of_flags);
+        (skills.collect(), problems.map(|problem| short(problem.to_string())).collect())
     }
 }
 

@@ -17,9 +17,10 @@ use serde::Deserialize;
 use crate::util::os::{self, FileId};
 use crate::util::{parts, paths};
 
-use super::ResourceOrigin;
 use super::filter::Filter;
-use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter, FrontmatterProblem, one_line};
+use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter, FrontmatterProblem, MisspeltField, one_line};
+use super::text::{InvalidText, decode};
+use super::{ResourceOrigin, ResourceProblems};
 
 /// Maximum number of templates per session.
 const MAX_TEMPLATES: usize = 500;
@@ -82,6 +83,10 @@ pub(crate) enum TemplateProblem {
     TooManyTemplates { path: PathBuf },
     #[error("prompt template {}: {text} is no placeholder and is sent as it is; placeholders are $1, ${{1:-default}}, $@, ${{@:2}} and $ARGUMENTS", path.display())]
     NoPlaceholder { path: PathBuf, text: String },
+    #[error("{}:{}: {invalid}", path.display(), invalid.line)]
+    NotUtf8 { path: PathBuf, invalid: InvalidText },
+    #[error("{}:{}: \"{}\" is no field of prompt templates; did you mean \"{}\"?", path.display(), field.line, field.field, field.meant)]
+    Misspelt { path: PathBuf, field: MisspeltField },
 }
 
 /// Why a template could not be put into a message.
@@ -100,7 +105,7 @@ pub(crate) enum TemplateError {
 }
 
 /// Finds the templates, sorted by name. Bounded in files and bytes. Blocks.
-pub(crate) fn load(places: &TemplatePlaces<'_>) -> (Vec<PromptTemplate>, Vec<TemplateProblem>) {
+pub(crate) fn load(places: &TemplatePlaces<'_>) -> (Vec<PromptTemplate>, ResourceProblems<TemplateProblem>) {
     let mut set = TemplateSet::default();
     if !places.only_named {
         set.add_layer(
@@ -116,11 +121,12 @@ pub(crate) fn load(places: &TemplatePlaces<'_>) -> (Vec<PromptTemplate>, Vec<Tem
             set.add_layer(&prompts, places.project_settings, &folder, places.home, origin);
         }
     }
+    let others = std::mem::take(&mut set.problems);
     for path in places.named {
         let files = set.files_at(path);
         set.add(files, ResourceOrigin::CommandLine);
     }
-    (set.by_name.into_values().collect(), set.problems)
+    (set.by_name.into_values().collect(), ResourceProblems { of_flags: set.problems, others })
 }
 
 #[derive(Debug, Default)]
@@ -209,7 +215,10 @@ impl TemplateSet {
                 return self.problems.push(TemplateProblem::TooManyTemplates { path });
             }
             match template {
-                Ok(template) => self.add_one(template),
+                Ok((template, problems)) => {
+                    self.problems.extend(problems);
+                    self.add_one(template);
+                }
                 Err(problem) => self.problems.push(problem),
             }
         }
@@ -231,30 +240,44 @@ fn is_markdown(path: &Path) -> bool {
     !is_hidden && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("md"))
 }
 
-/// Reads the head of a file.
-fn read_template(path: PathBuf, origin: ResourceOrigin) -> Result<PromptTemplate, TemplateProblem> {
+/// Reads the head of a file; also returns problems that leave the template usable.
+fn read_template(
+    path: PathBuf,
+    origin: ResourceOrigin,
+) -> Result<(PromptTemplate, Vec<TemplateProblem>), TemplateProblem> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let malformed = |path: PathBuf, problem| TemplateProblem::Malformed { path, problem };
     if name.contains(char::is_whitespace) {
         let cause = "its name contains a space, so no command can call it; rename the file";
         return Err(malformed(path, FrontmatterProblem::of_file(cause)));
     }
-    let head = match frontmatter::read_head(&path) {
+    let (head, invalid) = match frontmatter::read_head(&path) {
         Ok(head) => head,
         Err(source) => return Err(TemplateProblem::Unreadable { path, source }),
     };
+    let mut problems: Vec<TemplateProblem> =
+        invalid.map(|invalid| TemplateProblem::NotUtf8 { path: path.clone(), invalid }).into_iter().collect();
     let (fields, body) = match frontmatter::split(&head) {
         Frontmatter::None(body) => (Fields::default(), body),
         Frontmatter::Unclosed => return Err(malformed(path, FrontmatterProblem::unclosed())),
         Frontmatter::Some { yaml, body } => match Fields::parse(yaml) {
-            Ok(fields) => (fields, body),
+            Ok(fields) => {
+                let wrong = frontmatter::misspelt(yaml, FIELDS, OTHER_FIELDS).into_iter();
+                problems.extend(wrong.map(|field| TemplateProblem::Misspelt { path: path.clone(), field }));
+                (fields, body)
+            }
             Err(problem) => return Err(malformed(path, problem)),
         },
     };
     let description = fields.description.unwrap_or_else(|| first_line(body));
     let argument_hint = fields.argument_hint.unwrap_or_default();
-    Ok(PromptTemplate { name, description, argument_hint, path, origin })
+    Ok((PromptTemplate { name, description, argument_hint, path, origin }, problems))
 }
+
+/// The fields that pi reads.
+const FIELDS: &[&str] = &["description", "argument-hint"];
+/// Fields that other programs read, and that are spelt alike.
+const OTHER_FIELDS: &[&str] = &["arguments"];
 
 /// The first line of `body` that is not empty, at most [`MAX_FIRST_LINE`] characters.
 fn first_line(body: &str) -> String {
@@ -330,9 +353,9 @@ pub(crate) fn call<'t, 'a>(
 pub(crate) fn expand(
     template: &PromptTemplate,
     args: &str,
-) -> Result<(String, Option<TemplateProblem>), TemplateError> {
+) -> Result<(String, Vec<TemplateProblem>), TemplateError> {
     let (name, path) = (template.name.clone(), template.path.clone());
-    let text = read(template)?;
+    let (text, invalid) = read(template)?;
     let body = match frontmatter::split(&text) {
         Frontmatter::Some { body, .. } | Frontmatter::None(body) => body,
         Frontmatter::Unclosed => {
@@ -344,19 +367,24 @@ pub(crate) fn expand(
     if expanded.trim().is_empty() {
         return Err(TemplateError::Empty { name, path });
     }
-    let problem =
-        arguments::mistaken(&body).map(|text| TemplateProblem::NoPlaceholder { path, text: one_line(text) });
-    Ok((expanded, problem))
+    let mistaken = arguments::mistaken(&body)
+        .map(|text| TemplateProblem::NoPlaceholder { path: path.clone(), text: one_line(text) });
+    let invalid = invalid.map(|invalid| TemplateProblem::NotUtf8 { path, invalid });
+    Ok((expanded, mistaken.into_iter().chain(invalid).collect()))
 }
 
-fn read(template: &PromptTemplate) -> Result<String, TemplateError> {
+/// The text of the file, and where it is not UTF-8.
+fn read(template: &PromptTemplate) -> Result<(String, Option<InvalidText>), TemplateError> {
     let (name, path) = (template.name.clone(), template.path.clone());
     let mut bytes = Vec::new();
     let read = os::open_regular(&path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     match read {
         Err(source) => Err(TemplateError::Unreadable { name, path, source }),
         Ok(n_bytes) if n_bytes as u64 > MAX_BYTES => Err(TemplateError::TooLong { name, path }),
-        Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Ok(_) => {
+            let (text, invalid) = decode(&bytes, false);
+            Ok((text.into_owned(), invalid))
+        }
     }
 }
 

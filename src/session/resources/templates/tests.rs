@@ -37,7 +37,8 @@ impl Tree {
             with_project,
         });
         let root = self.0.path().to_str().unwrap();
-        (templates, problems.iter().map(|problem| problem.to_string().replace(root, "ROOT")).collect())
+        let problems = problems.others.iter().chain(&problems.of_flags);
+        (templates, problems.map(|problem| problem.to_string().replace(root, "ROOT")).collect())
     }
 
     fn names(&self, settings: &[&str], named: &[&str], with_project: bool) -> Vec<String> {
@@ -45,6 +46,26 @@ impl Tree {
         assert!(problems.is_empty(), "{problems:?}");
         templates.into_iter().map(|template| template.name).collect()
     }
+}
+
+#[test]
+fn fields_and_bytes_that_are_wrong_are_named_and_the_template_counts() {
+    let tree =
+        Tree::new(&[("agent/prompts/a.md", "---\ndescripton: A\nargument_hint: x\nmodel: m\n---\nGo.")]);
+    std::fs::write(tree.path("agent/prompts/b.md"), b"first\n\xe9t\xe9\n").unwrap();
+    let (templates, problems) = tree.load(&[], &[], false);
+    assert_eq!(templates.len(), 2);
+    let invalid = "ROOT/agent/prompts/b.md:2: byte 6 (0xe9) is not UTF-8 and is replaced by U+FFFD; save the file as UTF-8";
+    assert_eq!(
+        problems,
+        [
+            "ROOT/agent/prompts/a.md:2: \"descripton\" is no field of prompt templates; did you mean \"description\"?",
+            "ROOT/agent/prompts/a.md:3: \"argument_hint\" is no field of prompt templates; did you mean \"argument-hint\"?",
+            invalid,
+        ]
+    );
+    let (expanded, problems) = expand(&templates[1], "").unwrap();
+    assert_eq!((expanded.as_str(), problems.len()), ("first\n\u{fffd}t\u{fffd}", 1));
 }
 
 #[test]
@@ -137,7 +158,7 @@ fn a_call_reads_the_file_as_it_is_now() {
     let (templates, _) = tree.load(&[], &[], false);
     let (template, args) = call(" /fix\nit", &templates).unwrap();
     let (expanded, problem) = expand(template, args).unwrap();
-    assert!(expanded == "Fix it.\nNow." && problem.is_none(), "{expanded}");
+    assert!(expanded == "Fix it.\nNow." && problem.is_empty(), "{expanded}");
     assert!(call("/fixed it", &templates).is_none() && call("fix it", &templates).is_none());
     fs::write(&template.path, "$1").unwrap();
     let error = expand(template, "").unwrap_err().to_string();
