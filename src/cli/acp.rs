@@ -3,10 +3,8 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
 use crate::config::Env;
-use crate::modes;
+use crate::modes::{self, UsageError};
 
 use super::args::{self, Args};
 use super::start::{self, Setup};
@@ -38,14 +36,14 @@ pub(super) fn run(acp: AcpArgs, env: Env) -> anyhow::Result<ExitCode> {
         Err(error) => return Ok(modes::report_usage(&error.render(), error.use_stderr())),
     };
     if let Some(flag) = single_session(&args) {
-        anyhow::bail!("{flag} does not go with pi acp; the client chooses sessions");
+        anyhow::bail!(UsageError(format!("{flag} does not go with pi acp; the client chooses sessions")));
     }
     let setup = Setup::new(&args, env)?;
     if acp.login || !login.is_empty() {
         return auth::log_in(&setup);
     }
     let runtime = single_runtime()?;
-    let code = start::acp(&runtime, &args, setup).context("starting");
+    let code = start::acp(&runtime, &args, setup);
     finish(runtime, code)
 }
 

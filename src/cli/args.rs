@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _, ValueRange};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -362,6 +362,82 @@ pub(super) fn is_general_flag(flag: &str) -> bool {
         || IGNORED.iter().any(|flag| [flag.long, flag.short].contains(&name))
         || SHORT.iter().any(|(short, _)| *short == name)
         || Args::command().get_arguments().any(is_of_clap)
+}
+
+/// The sub-command that follows flags of pi in `words`, the arguments without the program's name; `None` if
+/// the flags ask for an answer with `--print` or `--mode`, or the word is the value of a flag.
+pub(super) fn command_after_flags(words: &[OsString]) -> Option<&str> {
+    let is_command = |word: &OsString| word.to_str().is_some_and(SubCommand::has_subcommand);
+    let is_flag = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+    // Most starts end here, without the table of flags.
+    if !words.first().is_some_and(is_flag) || !words.iter().any(is_command) {
+        return None;
+    }
+    let command = Args::command();
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        if !is_flag(word) {
+            return word.to_str().filter(|word| SubCommand::has_subcommand(word));
+        }
+        let FlagShape { asks_for_answer, values } = FlagShape::of(&command, word.to_str()?)?;
+        if asks_for_answer {
+            return None;
+        }
+        for n in 0..values.max_values() {
+            let is_value = n < values.min_values() || words.peek().is_some_and(|next| !is_flag(next));
+            if is_value {
+                words.next();
+            }
+        }
+    }
+    None
+}
+
+/// What a word with flags does to the words after it.
+struct FlagShape {
+    asks_for_answer: bool,
+    /// Number of words after it that are values.
+    values: ValueRange,
+}
+
+impl FlagShape {
+    /// `None` for a word that is no flag of pi, and for `--`.
+    fn of(command: &clap::Command, word: &str) -> Option<Self> {
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        let long = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| *long);
+        let shape = |n_values: ValueRange, asks_for_answer: bool| Self {
+            asks_for_answer,
+            values: if value.is_some() { ValueRange::EMPTY } else { n_values },
+        };
+        if let Some(flag) = IGNORED.iter().find(|flag| [flag.long, flag.short].contains(&long)) {
+            return Some(shape(usize::from(flag.takes_value).into(), false));
+        }
+        let n_values = |arg: &clap::Arg| match arg.get_num_args() {
+            Some(range) => range,
+            None => usize::from(arg.get_action().takes_values()).into(),
+        };
+        let mut args = command.get_arguments();
+        if let Some(name) = long.strip_prefix("--") {
+            let is_it = |arg: &&clap::Arg| {
+                arg.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name))
+            };
+            return Some(shape(n_values(args.find(is_it)?), ["print", "mode"].contains(&name)));
+        }
+        // Several letters, of which the last one may have a value, in the same word or the next.
+        let mut asks_for_answer = false;
+        let letters = name.strip_prefix('-')?;
+        for (idx, letter) in letters.char_indices() {
+            let arg = command.get_arguments().find(|arg| arg.get_short() == Some(letter))?;
+            asks_for_answer |= letter == 'p';
+            let range = n_values(arg);
+            if range.takes_values() {
+                let is_last = idx + letter.len_utf8() == letters.len();
+                let range = if is_last { range } else { ValueRange::EMPTY };
+                return Some(shape(range, asks_for_answer));
+            }
+        }
+        Some(shape(ValueRange::EMPTY, asks_for_answer))
+    }
 }
 
 /// Stands before the dashes of a message that begins with them, which would be a flag for clap.

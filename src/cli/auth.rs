@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 use crate::config::{
     CLIENT_ID_HELP, Credentials, Dirs, Env, SignInMethod, SignInOffer, SignInRequest, sign_in_offer,
 };
-use crate::modes::{self, Terminals};
+use crate::modes::{self, Terminals, UsageError};
 
 use super::args::Args;
 use super::auth_check::{self, Checked};
@@ -181,7 +181,8 @@ fn way(provider: &str, with: Option<How>) -> anyhow::Result<Option<SignInMethod>
         Some(How::Browser) => methods.iter().copied().find(|method| *method == SignInMethod::Browser),
         Some(How::Device) => methods.iter().copied().find(|method| *method == SignInMethod::DeviceCode),
     };
-    let method = method.with_context(|| format!("{provider} does not support this way to log in"))?;
+    let method =
+        method.ok_or_else(|| UsageError(format!("{provider} does not support this way to log in")))?;
     Ok(Some(method))
 }
 

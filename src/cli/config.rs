@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Subcommand;
 
 use crate::config::{Env, Row, SettingChange, SettingsFile, TrustedContents, settings_schema};
-use crate::modes::{self, ConfigOutput};
+use crate::modes::{self, ConfigOutput, UsageError};
 use crate::util::paths;
 
 use super::reference::{Suggested, setting_keys};
@@ -90,18 +89,19 @@ pub(super) fn run(args: ConfigArgs, env: Env) -> anyhow::Result<ExitCode> {
             return Ok(code);
         }
         ConfigCommand::Get { key, json } => {
-            let row = Row::named(&key)?;
+            let row = Row::named(&key).map_err(UsageError::new)?;
             let output = if json { ConfigOutput::Json } else { ConfigOutput::Text };
             modes::show_setting(setup.settings(), row, output);
             modes::report_notes(&setup.problems);
         }
         ConfigCommand::Set { key, value, file } => {
-            let row = Row::named(&key)?;
+            let row = Row::named(&key).map_err(UsageError::new)?;
             let value = row.kind.parse(&value);
-            save(&setup, &file, SettingChange::set(&key, value)?, row)?;
+            save(&setup, &file, SettingChange::set(&key, value).map_err(UsageError::new)?, row)?;
         }
         ConfigCommand::Unset { key, file } => {
-            save(&setup, &file, SettingChange::reset(&key)?, Row::named(&key)?)?;
+            let change = SettingChange::reset(&key).map_err(UsageError::new)?;
+            save(&setup, &file, change, Row::named(&key)?)?;
         }
         ConfigCommand::Path { file } => modes::say(&path_of(&setup, &file).display().to_string()),
         ConfigCommand::Schema => modes::say(&serde_json::to_string_pretty(&settings_schema())?),
@@ -116,11 +116,14 @@ fn path_of(setup: &Setup, file: &FileChoice) -> PathBuf {
 /// Makes the change, and says where, and what may hide it.
 fn save(setup: &Setup, file: &FileChoice, change: SettingChange, row: &Row) -> anyhow::Result<()> {
     if file.project && !row.may_be_in_project() {
-        anyhow::bail!("\"{}\" works only in your own settings.json; leave out --project", row.key);
+        anyhow::bail!(UsageError(format!(
+            "\"{}\" works only in your own settings.json; leave out --project",
+            row.key
+        )));
     }
     let path = path_of(setup, file);
     let done = if change.is_reset() { "Removed {} from" } else { "Saved {} in" }.replace("{}", row.key);
-    SettingsFile::load(path.clone()).save(&[change]).context("pi config")?;
+    SettingsFile::load(path.clone()).save(&[change])?;
     if file.project {
         // The user's own change needs no new question.
         TrustedContents::load(setup.dirs.trusted_contents_file()).accept(&setup.cwd, &path)?;

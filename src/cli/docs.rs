@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use crate::modes;
+use crate::modes::{self, UsageError};
 use crate::util::manual::{self, Page};
 use crate::util::nearest::nearest;
 
@@ -93,7 +93,7 @@ fn page(name: &str) -> anyhow::Result<&'static Page> {
     found.ok_or_else(|| {
         let names: Vec<&str> = CHAPTERS.iter().chain([&EVIDENCE]).map(|page| page.name).collect();
         let tip = nearest(&bare, &names).map_or_else(String::new, |name| format!("did you mean {name}? "));
-        anyhow::anyhow!("there is no page \"{name}\"; {tip}pi docs lists the pages")
+        anyhow::Error::from(UsageError(format!("there is no page \"{name}\"; {tip}pi docs lists the pages")))
     })
 }
 

@@ -29,7 +29,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::ai;
 use crate::config::{Dirs, Env};
-use crate::modes::{self, Terminals};
+use crate::modes::{self, Terminals, UsageError};
 
 use args::SubCommand;
 pub use args::{Args, IGNORED, IgnoredFlag, Mode, command};
@@ -136,7 +136,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
         ));
     }
     if args.slim_events && !matches!(args.mode, Some(Mode::Json | Mode::Rpc)) {
-        anyhow::bail!("--slim-events needs --mode json or rpc");
+        anyhow::bail!(UsageError::new("--slim-events needs --mode json or rpc"));
     }
     if let Some(file) = &args.output_last_message {
         check_output_file(file)?;
@@ -144,7 +144,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     let is_usable = !is_dumb || setup.settings.values.screen_reader;
     let interactive = !args.print && args.mode.is_none() && is_usable && terminals.can_interact();
     if interactive && args.output_last_message.is_some() {
-        anyhow::bail!("--output-last-message needs --print or --mode json");
+        anyhow::bail!(UsageError::new("--output-last-message needs --print or --mode json"));
     }
     if interactive {
         let mut threads = Builder::new_multi_thread();
@@ -154,10 +154,12 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
         return finish(runtime, code);
     }
     if args.output_last_message.is_some() && args.mode == Some(Mode::Rpc) {
-        anyhow::bail!("--output-last-message needs --print or --mode json");
+        anyhow::bail!(UsageError::new("--output-last-message needs --print or --mode json"));
     }
     if args.resume {
-        anyhow::bail!("--resume needs a terminal to show a list; use --continue or --session");
+        let problem = "--resume needs a terminal to show a list; use --continue or --session";
+        let is_asked = args.print || args.mode.is_some();
+        return Err(if is_asked { UsageError::new(problem).into() } else { anyhow::Error::msg(problem) });
     }
     let runtime = single_runtime()?;
     let code = match args.mode {
@@ -175,7 +177,7 @@ fn check_output_file(file: &Path) -> anyhow::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => "its directory does not exist",
         _ => return Ok(()),
     };
-    anyhow::bail!("cannot write the last answer to {}: {problem}", file.display())
+    anyhow::bail!(UsageError(format!("cannot write the last answer to {}: {problem}", file.display())))
 }
 
 /// Number of threads for the tasks of interactive mode.

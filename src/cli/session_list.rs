@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use crate::config::Env;
-use crate::modes::{self, ListedSession};
+use crate::modes::{self, ListedSession, UsageError};
 use crate::session::{HitRank, SearchHit, SearchQuery, SessionIndex};
 use crate::util::clock::Clock;
 
@@ -79,7 +79,8 @@ pub(super) fn run(args: &SessionsArgs, env: Env) -> anyhow::Result<ExitCode> {
 }
 
 fn parse(text: &str) -> anyhow::Result<SearchQuery> {
-    SearchQuery::parse(text)?.context("--search needs at least one word")
+    let query = SearchQuery::parse(text).map_err(UsageError::new)?;
+    Ok(query.ok_or_else(|| UsageError::new("--search needs at least one word"))?)
 }
 
 /// Hits in names first, then by time.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::{Dirs, Env, Settings};
-use crate::modes;
+use crate::modes::{self, UsageError};
 use crate::session::{self, FoundSessions, OpenError, OpenSession, SessionScope};
 use crate::util::clock::Clock;
 use crate::util::paths;
@@ -76,7 +76,7 @@ pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyho
 
 /// The session of this directory with exactly this id, or a new one.
 fn with_id(id: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<OpenSession> {
-    let new = OpenSession::with_id(id).map_err(|problem| anyhow::anyhow!("--session-id: {problem}"))?;
+    let new = OpenSession::with_id(id).map_err(|problem| UsageError(format!("--session-id: {problem}")))?;
     let FoundSessions { here, .. } = session::find(&folders.root, &folders.folder, cwd, id);
     let is_it = |path: &PathBuf| session::read_header(path).is_some_and(|header| header.id == id);
     if let Some(path) = here.into_iter().find(is_it) {
@@ -90,7 +90,7 @@ fn with_id(id: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<Ope
 fn existing(wanted: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<PathBuf> {
     if wanted.trim().is_empty() {
         // Every id starts with an empty text.
-        anyhow::bail!("the id of the session is empty; list sessions with pi sessions");
+        anyhow::bail!(UsageError::new("the id of the session is empty; list sessions with pi sessions"));
     }
     let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".jsonl");
     if is_path {

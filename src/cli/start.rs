@@ -19,7 +19,7 @@ use crate::config::{
     self, Authorised, Credentials, Dirs, EffectiveSettings, Env, LiveSettings, ProjectSettings,
     SettingChange, Settings, TrustFile, TrustPolicy, TrustedContents,
 };
-use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals};
+use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals, UsageError};
 use crate::session::{
     self, AllowAll, Deltas, ModelOptions, OpenSession, PromptOptions, ResourceOptions, Services,
     SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions, bash_config, http_options,
@@ -121,10 +121,11 @@ impl Setup {
             options.model = Some(model);
         }
         if let Some(key) = &args.api_key {
-            let model = options.model.as_ref().context("--api-key needs --provider or --model")?;
+            let model = options.model.as_ref();
+            let model = model.ok_or_else(|| UsageError::new("--api-key needs --provider or --model"))?;
             anyhow::ensure!(
                 !key.trim().is_empty(),
-                "--api-key is empty; leave it out to use the saved key or the environment"
+                UsageError::new("--api-key is empty; leave it out to use the saved key or the environment")
             );
             self.credentials.set_command_line_key(&model.provider, key);
         }
@@ -243,7 +244,10 @@ fn tool_names(args: &Args, settings: &Settings) -> anyhow::Result<Vec<String>> {
     if args.no_tools {
         return Ok(Vec::new());
     }
-    Ok(tools::selected(&settings.default_tools)?)
+    tools::selected(&settings.default_tools).map_err(|error| {
+        let is_flag = args.tools.is_some() || args.exclude_tools.is_some();
+        if is_flag { UsageError::new(error).into() } else { error.into() }
+    })
 }
 
 /// The value of the setting that --tools and --exclude-tools ask for.
@@ -253,7 +257,7 @@ fn tool_list(args: &Args) -> anyhow::Result<Option<Vec<String>>> {
     };
     let (mut list, excluded) = (trimmed(&args.tools), trimmed(&args.exclude_tools));
     if list.iter().any(|name| name.starts_with(['+', '-'])) && !tools::only_edits(&list) {
-        anyhow::bail!(
+        anyhow::bail!(UsageError::new(
             "--tools either selects tools (read,bash) or changes the selection (+grep,-bash); not both at once"
         );
     }
@@ -275,7 +279,10 @@ fn flags(args: &Args) -> anyhow::Result<Vec<SettingChange>> {
         ("defaultTools", tool_list(args)?.map(Value::from)),
     ];
     let flags = flags.into_iter().filter_map(|(key, value)| Some((key, value?)));
-    Ok(flags.map(|(key, value)| SettingChange::set(key, value)).collect::<Result<_, _>>()?)
+    Ok(flags
+        .map(|(key, value)| SettingChange::set(key, value))
+        .collect::<Result<_, _>>()
+        .map_err(UsageError::new)?)
 }
 
 fn trust_flag(args: &Args) -> Option<bool> {
@@ -388,7 +395,7 @@ pub(super) fn print(
     words::check(&args.messages, args.print || args.mode.is_some() || is_piped)?;
     let prompts = first_prompts(&setup, args, piped)?;
     if prompts.is_empty() && args.print {
-        anyhow::bail!("no prompt; pass one with pi -p \"…\", or pipe it in");
+        anyhow::bail!(UsageError::new("no prompt; pass one with pi -p \"…\", or pipe it in"));
     }
     if prompts.is_empty() {
         anyhow::bail!("interactive mode needs a terminal; use pi -p \"…\" for one prompt");
@@ -468,7 +475,9 @@ pub(super) fn json(
 /// Runs RPC mode: commands from standard input.
 pub(super) fn rpc(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Result<ExitCode> {
     if let Some(word) = args.messages.first() {
-        anyhow::bail!("--mode rpc takes no messages (\"{word}\"); send a prompt command on standard input");
+        anyhow::bail!(UsageError(format!(
+            "--mode rpc takes no messages (\"{word}\"); send a prompt command on standard input"
+        )));
     }
     let chosen = Chosen::new(args, setup, Front::Rpc)?;
     runtime.block_on(chosen.run(args, Deltas::Wanted, |started| async move {
@@ -483,7 +492,7 @@ pub(super) fn rpc(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Resul
 /// Runs ACP mode: sessions for an editor, over standard input and output.
 pub(super) fn acp(runtime: &Runtime, args: &Args, mut setup: Setup) -> anyhow::Result<ExitCode> {
     if let Some(word) = args.messages.first() {
-        anyhow::bail!("pi acp takes no messages (\"{word}\"); the client sends prompts");
+        anyhow::bail!(UsageError(format!("pi acp takes no messages (\"{word}\"); the client sends prompts")));
     }
     // The directory that pi starts in is none of a session.
     setup.settings = setup.live_settings.get();

@@ -12,7 +12,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::ai::foreign::{self, Format, ImportError};
 use crate::config::Env;
-use crate::modes::{self, ExistingFile, ExportFormat, ExportSource};
+use crate::modes::{self, ExistingFile, ExportFormat, ExportSource, UsageError};
 use crate::session::{self, OpenSession, Secrets, StoredTree};
 use crate::util::atomic_file;
 use crate::util::clock::Clock;
@@ -164,11 +164,13 @@ fn hint(error: &ImportError) -> String {
 pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
     let file = args.file.as_deref().or(args.output.as_deref());
     let by_name = || file.and_then(ExportFormat::of_file).map(Target::Session);
-    let target = args.to.or_else(by_name).context(
-        "the name of the file does not tell the format; end it in .html, .md or .jsonl, or use --to FORMAT",
-    )?;
+    let target = args.to.or_else(by_name).ok_or_else(|| {
+        UsageError::new("the name of the file does not tell the format; end it in .html, .md or .jsonl, or use --to FORMAT")
+    })?;
     if matches!(target, Target::Session(_)) && args.format == Form::Jsonl {
-        anyhow::bail!("--format is for the formats of providers; use --to jsonl for a session file");
+        anyhow::bail!(UsageError::new(
+            "--format is for the formats of providers; use --to jsonl for a session file"
+        ));
     }
     let general = general_args(Some(&args.session), args.session_dir.as_deref())?;
     let setup = Setup::reported(&general, env)?;
@@ -189,7 +191,7 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
 
 /// Runs `pi --export SESSION [FILE]`, as the original has it.
 pub(super) fn export_page(words: &[String], folder: Option<&Path>, env: Env) -> anyhow::Result<ExitCode> {
-    let session = words.first().context("--export needs a session")?;
+    let session = words.first().ok_or_else(|| UsageError::new("--export needs a session"))?;
     let base = Path::new(session).file_stem().unwrap_or_default().to_string_lossy();
     let file = words.get(1).cloned().unwrap_or_else(|| format!("pi-session-{base}.html"));
     let args = ExportArgs {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-use crate::modes;
+use crate::modes::{self, UsageError};
 use crate::util::nearest::nearest;
 
 use super::args;
@@ -42,7 +42,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("version", "pi --version"),
 ];
 
-/// Rejects command lines that begin with a sub-command which this version does not have;
+/// Rejects command lines that begin with a sub-command which this version does not have, or with
+/// flags before a sub-command;
 /// `words` are the arguments without the program's name. Their flags are not those of pi, so
 /// that this comes before flags are parsed.
 ///
@@ -50,18 +51,24 @@ const ALIASES: &[(&str, &str)] = &[
 /// Names what to do instead.
 pub(super) fn check_first(words: &[OsString]) -> anyhow::Result<()> {
     let [first, rest @ ..] = words else { return Ok(()) };
+    if let Some(name) = args::command_after_flags(words) {
+        anyhow::bail!(UsageError(format!(
+            "a command comes first, and its flags follow it: pi {name}; pi help {name} shows them. To ask a \
+             model, use quotes: pi \"{name} …\""
+        )));
+    }
     let (first, next) = (first.to_str().unwrap_or_default(), rest.first().and_then(|next| next.to_str()));
     let is_meant = match next {
         _ if is_not_yet(first) => true,
         Some(command) if first == "help" && rest.len() == 1 => {
             let is_known = command == "help" || args::command().find_subcommand(command).is_some();
-            anyhow::ensure!(is_known || !looks_like_a_command(command), refusal(command));
+            anyhow::ensure!(is_known || !looks_like_a_command(command), UsageError(refusal(command)));
             false
         }
         Some(flag) if flag.starts_with('-') => !args::is_general_flag(flag) && misspelt(first).is_some(),
         _ => false,
     };
-    anyhow::ensure!(!is_meant, refusal(first));
+    anyhow::ensure!(!is_meant, UsageError(refusal(first)));
     Ok(())
 }
 
@@ -74,17 +81,19 @@ pub(super) fn check_first(words: &[OsString]) -> anyhow::Result<()> {
 pub(super) fn check(messages: &[String], is_print: bool) -> anyhow::Result<()> {
     for message in messages {
         if let Some(name) = modes::command_name(message).filter(|name| modes::is_command(name)) {
-            anyhow::bail!("/{name} is a command of the interactive mode; start pi and type it there");
+            anyhow::bail!(UsageError(format!(
+                "/{name} is a command of the interactive mode; start pi and type it there"
+            )));
         }
     }
     if is_print {
         return Ok(());
     }
     match messages.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [word] if looks_like_a_command(word) => anyhow::bail!(refusal(word)),
-        [word, argument] if is_command_line(word, argument) => anyhow::bail!(refusal(word)),
+        [word] if looks_like_a_command(word) => anyhow::bail!(UsageError(refusal(word))),
+        [word, argument] if is_command_line(word, argument) => anyhow::bail!(UsageError(refusal(word))),
         [word, argument, ..] if misspelt(word).is_some_and(|meant| has_sub_command(&meant, argument)) => {
-            anyhow::bail!(refusal(word))
+            anyhow::bail!(UsageError(refusal(word)))
         }
         _ => Ok(()),
     }
@@ -220,6 +229,44 @@ mod tests {
             &["help", "me", "out"],
         ] {
             assert_eq!(first(words), None, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn flags_before_a_command_are_refused_unless_an_answer_is_asked_for() {
+        for words in [
+            "-a config list",
+            "--model m sessions --json",
+            "--model=m sessions",
+            "-n name trace",
+            "-nname trace",
+            "-xt bash,ls doctor",
+            "--offline -e x.ts auth status",
+            "--list-models x models",
+            "--session-dir d export abc a.md",
+            "-ca usage",
+        ] {
+            let told = first(&words.split(' ').collect::<Vec<_>>()).unwrap_or_default();
+            assert!(
+                told.starts_with("a command comes first, and its flags follow it: pi "),
+                "{words}: {told}"
+            );
+        }
+        for words in [
+            "-p config list",
+            "-pa config",
+            "--mode json config",
+            "--mode=text config list",
+            "-a -- config list",
+            "-n config hello",
+            "--session import",
+            "-xt auth hello",
+            "--list-models auth",
+            "--export auth models",
+            "--nosuch config",
+            "-a fix the config",
+        ] {
+            assert_eq!(first(&words.split(' ').collect::<Vec<_>>()), None, "{words}");
         }
     }
 

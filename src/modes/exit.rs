@@ -1,5 +1,6 @@
 //! TABLE: the exit codes. `docs/cli.md` is generated from it.
 
+use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
@@ -26,7 +27,10 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
         FAILED,
         "an error: no key, an unknown model, an unreadable session, output that cannot be written, or, in print mode, a failed or truncated answer",
     ),
-    (USAGE, "an invalid command line"),
+    (
+        USAGE,
+        "an invalid command line: an unknown flag, command, tool or setting, a wrong value, or arguments that do not go together",
+    ),
     (LIMIT, "a limit ended the run: `--max-turns`, `--max-cost` and the other limits of cost"),
     (
         REFUSED,
@@ -38,6 +42,23 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (READER_GONE, "in JSON and RPC mode: the reader of standard output is gone"),
     (143, "ended by SIGTERM"),
 ];
+
+/// An invalid command line that the parser of flags accepted: the program ends with its exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+impl UsageError {
+    /// An error with the text of `problem`.
+    pub fn new(problem: impl Display) -> Self {
+        Self(problem.to_string())
+    }
+}
+
+/// The code after the program ended with `error`.
+pub(super) fn after_error(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(if error.is::<UsageError>() { USAGE } else { FAILED })
+}
 
 /// The code after a prompt was rejected.
 pub(super) fn rejected(error: &SessionError) -> ExitCode {

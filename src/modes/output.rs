@@ -92,7 +92,7 @@ pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
 /// `home`.
 pub fn report_error(error: &anyhow::Error, home: Option<&Path>) -> ExitCode {
     write_err(&with_tilde(&format!("pi: {error:#}"), home));
-    ExitCode::from(exit::FAILED)
+    exit::after_error(error)
 }
 
 /// Prints notes for the user before anything starts, one line each.

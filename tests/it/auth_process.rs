@@ -226,7 +226,7 @@ fn what_goes_wrong_is_a_line_and_an_exit_code() {
         "the key contains an invalid character at position 3 (U+2013)",
     );
     check(&["auth", "login", "acme"], "k", 1, "pi: there is no provider \"acme\"; choose one of anthropic, ");
-    check(&["auth", "login", "groq", "--with", "browser"], "", 1, "groq does not support this way to log in");
+    check(&["auth", "login", "groq", "--with", "browser"], "", 2, "groq does not support this way to log in");
     check(&["auth", "logout", "groq"], "", 0, "pi: no key or account is saved for groq");
     check(&["auth", "check"], "", 2, "--provider");
     check(&["auth", "print-api-key", "--provider", "groq"], "", 1, "pi: no key for groq; set GROQ_API_KEY");

@@ -52,12 +52,12 @@ async fn the_last_answer_is_also_written_to_a_file() {
         [("missing/last.txt", "its directory does not exist"), ("../project", "it is a directory")]
     {
         let (output, told) = run(pi(&home, &["-p", "--output-last-message", file, "work"]), None).await;
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(2));
         assert_eq!(told, format!("pi: cannot write the last answer to {file}: {problem}\n"));
     }
     assert_eq!(server.requests().len(), 0, "nothing is paid for");
     let (output, told) = run(pi(&home, &["--mode", "rpc", "--output-last-message", "x"]), None).await;
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(told.contains("--output-last-message needs --print or --mode json"), "{told}");
 }
 

@@ -30,7 +30,7 @@ fn pages_are_listed_printed_and_searched() {
     let found = printed(&["docs", "--search", "change", "the", "theme"]);
     assert!(found.contains("(pi docs themes)"), "{found}");
     let wrong = pi(&TestHome::new(), &["docs", "setings"]).output().unwrap();
-    assert_eq!(wrong.status.code(), Some(1));
+    assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("did you mean settings?"));
 }
 

@@ -1032,9 +1032,9 @@ async fn signal_ends_the_program_in_order() {
 fn arguments_that_make_no_sense_are_errors() {
     let home = TestHome::with_server("http://127.0.0.1:1");
     for (args, code, expected) in [
-        (&["acp", "hello"][..], 1, "pi acp takes no messages (\"hello\"); the client sends prompts"),
-        (&["acp", "--continue"], 1, "--continue does not go with pi acp; the client chooses sessions"),
-        (&["acp", "--model", "m-1", "--mode", "rpc"], 1, "--mode does not go with pi acp"),
+        (&["acp", "hello"][..], 2, "pi acp takes no messages (\"hello\"); the client sends prompts"),
+        (&["acp", "--continue"], 2, "--continue does not go with pi acp; the client chooses sessions"),
+        (&["acp", "--model", "m-1", "--mode", "rpc"], 2, "--mode does not go with pi acp"),
         (&["acp", "--modle", "m-1"], 2, "a similar argument exists: '--model'"),
         (&["acp", "--login"], 1, "logging in needs a terminal; use pi auth login PROVIDER there"),
         (&["acp", "--model", "m-1", "--login"], 1, "logging in needs a terminal"),

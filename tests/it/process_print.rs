@@ -821,17 +821,29 @@ fn words_that_look_like_commands_are_answered_by_pi_and_not_by_a_model() {
         let (code, stdout, _) = run(args);
         assert!(code == Some(0) && stdout.contains("Usage: pi"), "{args:?}: {stdout}");
     }
-    for (args, expected) in [
-        (&["update"][..], "pi: pi update is not supported yet"),
-        (&["install", "-l", "npm:x"], "pi: pi install is not supported yet: this version has no packages"),
-        (&["mcp", "list"], "pi: pi mcp is not supported yet: this version has no MCP servers"),
-        (&["sesions", "--json"], "pi: pi has no command \"sesions\"; did you mean pi sessions?"),
-        (&["exprot"], "pi: pi has no command \"exprot\"; did you mean pi export?"),
-        (&["-p", "/compact"], "pi: /compact is a command of the interactive mode"),
-        (&["--export", "x"], "pi: no session id starts with \"x\""),
+    for (args, expected_code, expected) in [
+        (&["update"][..], 2, "pi: pi update is not supported yet"),
+        (&["install", "-l", "npm:x"], 2, "pi: pi install is not supported yet: this version has no packages"),
+        (&["mcp", "list"], 2, "pi: pi mcp is not supported yet: this version has no MCP servers"),
+        (&["sesions", "--json"], 2, "pi: pi has no command \"sesions\"; did you mean pi sessions?"),
+        (&["exprot"], 2, "pi: pi has no command \"exprot\"; did you mean pi export?"),
+        (&["-p", "/compact"], 2, "pi: /compact is a command of the interactive mode"),
+        (&["-a", "config", "list"], 2, "pi: a command comes first, and its flags follow it: pi config;"),
+        (&["--mode", "rpc", "hello"], 2, "pi: --mode rpc takes no messages (\"hello\")"),
+        (&["-p", "--tools", "nope", "hi"], 2, "pi: unknown tool"),
+        (&["-p", "--tools", "read,+bash", "hi"], 2, "pi: --tools either selects tools"),
+        (&["-p", "--api-key", "k", "hi"], 2, "pi: --api-key needs --provider or --model"),
+        (&["-p"], 2, "pi: no prompt; "),
+        (&["-p", "--resume", "hi"], 2, "pi: --resume needs a terminal"),
+        (&["--slim-events", "--mode", "text", "hi"], 2, "pi: --slim-events needs --mode json or rpc"),
+        (&["sessions", "--search", "re:("], 2, "pi: "),
+        (&["export", "x", "a.odt"], 2, "pi: the name of the file does not tell the format"),
+        (&["auth", "login", "groq", "--with", "browser"], 2, "pi: groq does not support this way"),
+        (&["acp", "--resume"], 2, "pi: --resume does not go with pi acp"),
+        (&["--export", "x"], 1, "pi: no session id starts with \"x\""),
     ] {
         let (code, stdout, stderr) = run(args);
-        assert!(matches!(code, Some(1 | 2)) && stdout.is_empty(), "{args:?}: {code:?}");
+        assert_eq!((code, stdout.as_str()), (Some(expected_code), ""), "{args:?}: {stderr}");
         assert!(stderr.starts_with(expected), "{args:?}: {stderr}");
     }
     let (code, stdout, stderr) =
@@ -971,7 +983,7 @@ async fn session_id_of_a_script_starts_a_session_and_continues_it() {
     let (_, _, stderr) = run("job").await;
     assert!(stderr.contains("there is no session job in"), "{stderr}");
     let (code, _, stderr) = run("../job").await;
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(stderr.contains("--session-id: \"../job\" cannot be the id of a session"), "{stderr}");
 }
 

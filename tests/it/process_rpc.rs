@@ -728,7 +728,7 @@ async fn settings_are_listed_changed_and_read_again_by_commands() {
 fn messages_and_files_on_the_command_line_are_refused() {
     let home = TestHome::new();
     let (lines, status, stderr) = RpcClient::start(&home, &["--mode", "rpc", "@a.txt"]).finish();
-    assert_eq!((lines.len(), status.code()), (0, Some(1)));
+    assert_eq!((lines.len(), status.code()), (0, Some(2)));
     assert!(stderr.contains("--mode rpc takes no messages"), "{stderr}");
 }
 

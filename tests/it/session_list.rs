@@ -104,8 +104,8 @@ fn sessions_are_listed_and_searched_in_a_shell() {
         "",
         "pi: no session contains nowhere; --all includes other directories\n",
     );
-    check(&["--search", "  "], 1, "", "pi: --search needs at least one word\n");
-    check(&["--search", "re:("], 1, "", "pi: invalid regular expression: unclosed group\n");
+    check(&["--search", "  "], 2, "", "pi: --search needs at least one word\n");
+    check(&["--search", "re:("], 2, "", "pi: invalid regular expression: unclosed group\n");
     let missing = home.home().join("missing");
     let wrong = "pi: cannot read the sessions in ~/missing: No such file or directory (os error 2)\n";
     check(&["--session-dir", missing.to_str().unwrap()], 1, "", wrong);

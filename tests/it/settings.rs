@@ -75,7 +75,7 @@ fn a_project_has_a_layer_of_its_own_that_counts_once_trusted() {
     assert_eq!(code, Some(0));
     assert_eq!(noted, "pi: this directory's .pi/settings.json has its own value of theme\n");
     let (code, _, refused) = config(&home, &["set", "-l", "defaultProjectTrust", "always"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(refused.contains("works only in your own settings.json"), "{refused}");
 }
 
@@ -84,7 +84,7 @@ fn wrong_keys_and_values_are_refused_with_what_to_do() {
     let home = home();
     let check = |args: &[&str], expected: &str| {
         let (code, _, refused) = config(&home, args);
-        assert_eq!((code, refused.as_str()), (Some(1), expected), "{args:?}");
+        assert_eq!((code, refused.as_str()), (Some(2), expected), "{args:?}");
     };
     check(&["get", "them"], "pi: there is no setting \"them\"; did you mean \"theme\"?\n");
     check(
