@@ -148,6 +148,15 @@ impl Setup {
         let matched = self.catalog.find(reference, provider, &usable)?;
         if matched.assumed {
             self.problems.push(session::assumed(&matched.model));
+            if let Some((known, suffix)) = matched.model.id.rsplit_once(':')
+                && self.catalog.get(&matched.model.provider, known).is_some()
+            {
+                let levels = ThinkingLevel::ALL.map(ThinkingLevel::name).join(", ");
+                self.problems.push(format!(
+                    "\"{suffix}\" of {} is no thinking level and is sent as part of the id; the levels are {levels}",
+                    matched.model.id
+                ));
+            }
         }
         Ok((matched.model, matched.thinking))
     }
@@ -259,7 +268,7 @@ fn tool_list(args: &Args) -> anyhow::Result<Option<Vec<String>>> {
     if list.iter().any(|name| name.starts_with(['+', '-'])) && !tools::only_edits(&list) {
         anyhow::bail!(UsageError::new(
             "--tools either selects tools (read,bash) or changes the selection (+grep,-bash); not both at once"
-        );
+        ));
     }
     list.extend(excluded.iter().map(|name| format!("-{name}")));
     Ok((args.tools.is_some() || !excluded.is_empty()).then_some(list))

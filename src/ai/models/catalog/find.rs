@@ -15,6 +15,15 @@ pub enum MatchError {
     Unknown { reference: String, hint: String },
     #[error("\"{reference}\" matches {}; use the full name of one", candidates.join(", "))]
     Ambiguous { reference: String, candidates: Vec<String> },
+    #[error(
+        "\"{suffix}\" is no thinking level of {model}; use {model}:LEVEL with one of {}, or leave it out",
+        levels()
+    )]
+    NoLevel { model: String, suffix: String },
+}
+
+fn levels() -> String {
+    ThinkingLevel::ALL.map(ThinkingLevel::name).join(", ")
 }
 
 /// A model, with the thinking level of its reference.
@@ -54,12 +63,33 @@ impl Catalog {
         };
         match found {
             Ok(model) => Ok(Matched { model, thinking, assumed: false }),
-            Err(error @ MatchError::Ambiguous { .. }) => Err(error),
+            Err(error @ (MatchError::Ambiguous { .. } | MatchError::NoLevel { .. })) => Err(error),
             Err(error) => {
+                if let Some(problem) = self.wrong_level(id, provider, usable) {
+                    return Err(problem);
+                }
                 let model = self.assumed(id, provider, usable).ok_or(error)?;
                 Ok(Matched { model: Arc::new(model), thinking, assumed: true })
             }
         }
+    }
+
+    /// The error for a reference that no model has, if it is that of a known model and a suffix. Where
+    /// ids of the provider have suffixes themselves, as those of routers have, it may be the id of a model
+    /// that the catalogue does not know.
+    fn wrong_level(
+        &self,
+        reference: &str,
+        provider: Option<&str>,
+        usable: &dyn Fn(&str) -> bool,
+    ) -> Option<MatchError> {
+        let (rest, suffix) = reference.rsplit_once(':').filter(|(_, suffix)| !suffix.contains('/'))?;
+        let model = self.find_whole(rest, provider, usable).ok()?;
+        let is_it = [&model.id, &model.reference()].iter().any(|name| name.eq_ignore_ascii_case(rest));
+        let has_suffixes = self.models_of(&model.provider).iter().any(|model| model.id.contains([':', '/']));
+        let is_local = local_server(&model.provider).is_some();
+        (is_it && !has_suffixes && !is_local)
+            .then(|| MatchError::NoLevel { model: model.reference(), suffix: suffix.to_owned() })
     }
 
     /// A model with an id the catalogue does not know, of a provider that the user named
@@ -246,6 +276,32 @@ mod tests {
         check("deepseek/new", "no model matches \"deepseek/new\"; list all with pi --list-models");
         let model = catalog().find("new", Some("mine"), &usable).unwrap().model;
         assert_eq!((model.base_url.as_str(), model.id.as_str()), ("http://localhost:1/v1", "new"));
+    }
+
+    #[test]
+    fn suffix_that_is_no_level_is_named_where_ids_have_no_suffixes() {
+        let levels = "off, minimal, low, medium, high, xhigh, max";
+        for reference in ["claude-opus-5-5:hihg", "anthropic/claude-opus-5-5:hihg"] {
+            check(
+                reference,
+                &format!(
+                    "\"hihg\" is no thinking level of anthropic/claude-opus-5-5; use \
+                     anthropic/claude-opus-5-5:LEVEL with one of {levels}, or leave it out"
+                ),
+            );
+        }
+        let error = catalog().find("claude-opus-5-5:x", Some("anthropic"), &usable).unwrap_err();
+        assert!(matches!(error, MatchError::NoLevel { .. }), "{error}");
+        // Ids of these providers have suffixes, or are known only to the server.
+        check(
+            "openrouter/deepseek/deepseek-v4-pro:nitro",
+            "openrouter/deepseek/deepseek-v4-pro:nitro (assumed)",
+        );
+        check("mine/m-1:7b", "mine/m-1:7b (assumed)");
+        check("ollama/qwen3:8b", "ollama/qwen3:8b (assumed)");
+        check("anthropic/claude-next:x", "anthropic/claude-next:x (assumed)");
+        let (scope, problems) = catalog().scope(&["claude-opus-5-5:hihg".to_owned()], &usable);
+        assert!(scope.is_empty() && problems[0].starts_with("\"hihg\" is no thinking level"), "{problems:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use globset::GlobBuilder;
 
 use super::super::model::Model;
-use super::{Catalog, Matched};
+use super::{Catalog, MatchError, Matched};
 use crate::ai::messages::ThinkingLevel;
 
 /// A model of the scope, with the thinking level of its pattern.
@@ -15,6 +15,15 @@ pub struct ScopedModel {
     pub model: Arc<Model>,
     /// The level after the colon.
     pub thinking: Option<ThinkingLevel>,
+}
+
+/// Why a pattern selects nothing.
+#[derive(Debug, thiserror::Error)]
+enum ScopeProblem {
+    #[error("no model matches \"{pattern}\"")]
+    NoMatch { pattern: String },
+    #[error(transparent)]
+    Level(#[from] MatchError),
 }
 
 impl ScopedModel {
@@ -39,10 +48,10 @@ impl Catalog {
         let mut scope: Vec<ScopedModel> = Vec::new();
         let mut problems = Vec::new();
         for pattern in patterns.iter().map(|pattern| pattern.trim()).filter(|pattern| !pattern.is_empty()) {
-            let found = self.matching(pattern, usable);
-            if found.is_empty() {
-                problems.push(format!("no model matches \"{pattern}\""));
-            }
+            let found = self.matching(pattern, usable).unwrap_or_else(|error| {
+                problems.push(error.to_string());
+                Vec::new()
+            });
             for found in found {
                 let is_known = scope.iter().any(|known| known.model.reference() == found.model.reference());
                 if !is_known {
@@ -53,18 +62,27 @@ impl Catalog {
         (scope, problems)
     }
 
-    fn matching(&self, pattern: &str, usable: &dyn Fn(&str) -> bool) -> Vec<ScopedModel> {
+    /// At least one model.
+    fn matching(
+        &self,
+        pattern: &str,
+        usable: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<ScopedModel>, ScopeProblem> {
+        let none = || ScopeProblem::NoMatch { pattern: pattern.to_owned() };
         if !pattern.contains(['*', '?', '[', '{']) {
-            let found = self.find(pattern, None, usable).ok();
-            let scoped = found.map(|Matched { model, thinking, .. }| ScopedModel { model, thinking });
-            return scoped.into_iter().collect();
+            return match self.find(pattern, None, usable) {
+                Ok(Matched { model, thinking, .. }) => Ok(vec![ScopedModel { model, thinking }]),
+                Err(error @ MatchError::NoLevel { .. }) => Err(error.into()),
+                Err(MatchError::Unknown { .. } | MatchError::Ambiguous { .. }) => Err(none()),
+            };
         }
-        let whole = self.globbed(pattern, None, usable);
-        let Some((rest, level)) = pattern.rsplit_once(':') else { return whole };
-        match ThinkingLevel::parse(level) {
-            Some(level) if whole.is_empty() => self.globbed(rest, Some(level), usable),
-            _ => whole,
+        let mut found = self.globbed(pattern, None, usable);
+        if let Some((rest, level)) = pattern.rsplit_once(':').filter(|_| found.is_empty()) {
+            found = ThinkingLevel::parse(level)
+                .map(|level| self.globbed(rest, Some(level), usable))
+                .unwrap_or_default();
         }
+        if found.is_empty() { Err(none()) } else { Ok(found) }
     }
 
     fn globbed(
