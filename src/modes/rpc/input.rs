@@ -6,6 +6,8 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use crate::util::nearest::nearest;
+
 use super::super::wire::{LineInput, MAX_LINE_BYTES, read_lines};
 use super::table::{RPC_COMMANDS, RpcCommand};
 
@@ -61,7 +63,10 @@ fn parse(line: &[u8]) -> Input {
     let is_known = RPC_COMMANDS.iter().any(|row| row.name == command);
     let request = Request { id, command };
     if !is_known {
-        let error = format!("Unknown command: {}", request.command);
+        let names: Vec<&str> = RPC_COMMANDS.iter().map(|row| row.name).collect();
+        let meant = nearest(&request.command, &names);
+        let tip = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+        let error = format!("Unknown command: {}{tip}", request.command);
         return Input::Rejected(request, error);
     }
     match RpcCommand::deserialize(Value::Object(fields)) {
@@ -141,6 +146,7 @@ mod tests {
         );
         check_rejected("{}", "parse", "Failed to parse command: missing field `type`");
         check_rejected(r#"{"type":"frobnicate"}"#, "frobnicate", "Unknown command: frobnicate");
+        check_rejected(r#"{"type":"promt"}"#, "promt", "Unknown command: promt; did you mean prompt?");
         check_rejected(
             r#"{"type":"prompt"}"#,
             "prompt",

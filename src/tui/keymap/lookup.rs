@@ -12,12 +12,27 @@ use super::table::{Binding, Context, Platform, renamed_id};
 /// A problem with one entry of the user's key bindings; the others apply.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OverrideError {
-    #[error("key bindings: unknown action {id:?}")]
-    UnknownId { id: String },
+    #[error("key bindings: unknown action {id:?}{}", tip(*meant))]
+    UnknownId { id: String, meant: Option<&'static str> },
     #[error("key bindings: {id}: {source}")]
     BadChord { id: String, source: ChordError },
     #[error("key bindings: {id}: expected a key or a list of keys")]
     WrongType { id: String },
+}
+
+fn tip(meant: Option<&str>) -> String {
+    meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default()
+}
+
+/// The id that `id` is probably a misspelling of; its first part may be wrong or missing too.
+fn meant(id: &str, ids: &[&'static str]) -> Option<&'static str> {
+    let last = |id: &'static str| id.rsplit('.').next().unwrap_or(id);
+    let written = id.rsplit('.').next().unwrap_or(id);
+    let same_end = || ids.iter().find(|known| last(known).eq_ignore_ascii_case(written)).copied();
+    // Ids have their first parts in common, so that only few letters may differ.
+    let n_wrong = |known: &str| strsim::damerau_levenshtein(id, known);
+    let closest = ids.iter().copied().min_by_key(|known| n_wrong(known)).filter(|known| n_wrong(known) <= 3);
+    closest.or_else(same_end)
 }
 
 /// One key of several actions where only one can have it.
@@ -87,7 +102,10 @@ impl Keymap {
         let known = self.rows.iter().map(|row| row.binding.id);
         let renamed = renamed_id(id, known).unwrap_or(id).to_owned();
         let row = self.rows.iter_mut().find(|row| row.binding.id == renamed);
-        let row = row.ok_or_else(|| OverrideError::UnknownId { id: id.to_owned() })?;
+        let Some(row) = row else {
+            let ids: Vec<&'static str> = self.rows.iter().map(|row| row.binding.id).collect();
+            return Err(OverrideError::UnknownId { id: id.to_owned(), meant: meant(id, &ids) });
+        };
         let wrong_type = || OverrideError::WrongType { id: id.to_owned() };
         let keys: Vec<&str> = match value {
             Value::String(key) => vec![key],
@@ -224,14 +242,17 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_and_leave_the_default() {
-        let (keymap, errors) =
-            keymap(&json!({ "tui.nope": "x", "tui.editor.yank": "ctrl+nope", "tui.editor.undo": 5 }));
+        let (keymap, errors) = keymap(
+            &json!({ "tui.nope": "x", "tui.editor.yank": "ctrl+nope", "tui.editor.undo": 5, "tui.editor.yankk": "x", "editor.Redo": "x" }),
+        );
         assert_eq!(
             errors,
             [
                 "key bindings: unknown action \"tui.nope\"",
                 "key bindings: tui.editor.yank: \"nope\" is not a key",
                 "key bindings: tui.editor.undo: expected a key or a list of keys",
+                "key bindings: unknown action \"tui.editor.yankk\"; did you mean \"tui.editor.yank\"?",
+                "key bindings: unknown action \"editor.Redo\"; did you mean \"tui.editor.redo\"?",
             ]
         );
         assert_eq!(keymap.lookup(Context::Editor, &ctrl('y')), Some("tui.editor.yank"));
