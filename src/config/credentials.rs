@@ -63,7 +63,7 @@ struct Store {
 pub enum CredentialError {
     #[error(
         "no key for {provider}; set {variables}, run /login {provider} or pi auth login {provider}, or \
-         choose another model with /model or --model"
+         choose another model"
     )]
     Missing { provider: String, variables: String },
     /// There is only the demo model, and the user did not request it.
@@ -821,7 +821,7 @@ mod tests {
         assert_eq!(
             missing,
             "no key for groq; set GROQ_API_KEY, run /login groq or pi auth login groq, or choose \
-             another model with /model or --model"
+             another model"
         );
 
         let content = json!({"deepseek": {"type": "api_key", "key": "from-auth"}, "home": {"type": "api_key", "key": "$X-1", "env": {"X": "x"}}});

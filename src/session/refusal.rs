@@ -24,12 +24,12 @@ pub enum Refusal {
     #[error("{n_running} commands are running already; wait until one ends, or cancel them")]
     TooManyCommands { n_running: usize },
     #[error(
-        "this session is open in another pi process ({holder}); quit that process, or start a new session with /new"
+        "this session is open in another pi process ({holder}); quit that process, or start a new session"
     )]
     ReadOnly { holder: String },
     #[error(transparent)]
     Model(#[from] MatchError),
-    #[error("no other model is available; set up another provider with /login")]
+    #[error("no other model is available; set up another provider")]
     NoOtherModel,
     #[error("{model} does not support thinking level {level}; choose one of {}", names(supported))]
     ThinkingLevel { model: String, level: ThinkingLevel, supported: Vec<ThinkingLevel> },
@@ -62,19 +62,19 @@ pub enum Refusal {
     AtThisPoint,
     #[error("this session has no entry {id}")]
     NoSuchEntry { id: String },
-    #[error("no summary waits for a decision; /compact --edit writes one")]
+    #[error("no summary waits for a decision")]
     NoSummaryDraft,
     #[error("the summary is empty; write one, or drop it")]
     EmptySummary,
     #[error(
-        "the conversation was compacted or continued elsewhere since this summary was written; drop it, or go back with /tree"
+        "the conversation was compacted or continued elsewhere since this summary was written; drop it, or go back in the session tree"
     )]
     StaleSummary,
     #[error("there is no conversation to hand off yet")]
     NothingToHandOff,
     #[error("there is no message on this branch to pin")]
     NothingToPin,
-    #[error("only your own messages can be forked from; use /clone to copy the whole branch")]
+    #[error("only your own messages can be forked from; clone the session to copy the whole branch")]
     NotYourMessage,
     #[error("this session is not saved yet, so it cannot be copied")]
     NotSavedYet,

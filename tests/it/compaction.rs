@@ -517,7 +517,7 @@ async fn draft_of_a_summary_survives_the_process_with_its_changes() {
 
     let mut session = bench.resume(&path).await;
     let lines = session.waiting();
-    assert!(lines.iter().any(|line| line.contains("/compact --edit shows it")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("waits for your decision")), "{lines:?}");
     let draft = session.handle.state().summary_draft.clone().unwrap();
     assert_eq!(draft.text, "half edited");
     // It is shown again, and nothing is requested for that.

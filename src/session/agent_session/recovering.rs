@@ -39,7 +39,7 @@ impl<'s> Recovering<'s> {
                 return;
             }
             let hint = "the conversation no longer fits into the model's context window; start a new \
-                        session with /new, or choose a model with a larger one with /model";
+                        session, or choose a model with a larger window";
             session.outbox.notice(NoticeLevel::Error, hint);
             session.run.end_retries(error);
             return session.settle(false).await;

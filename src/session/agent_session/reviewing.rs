@@ -60,7 +60,7 @@ impl DraftedSummary {
     /// Reports a draft that an earlier process left.
     pub(super) fn report_left_over(&self) {
         if self.current.is_some() {
-            let text = "A summary of this conversation waits for your decision; /compact --edit shows it.";
+            let text = "A summary of this conversation waits for your decision; compacting with review (/compact --edit) shows it.";
             self.outbox.notice(NoticeLevel::Info, text);
         }
     }

@@ -69,11 +69,9 @@ pub(in super::super) enum SummaryError {
     Cancelled,
     #[error("{0}")]
     Failed(String),
-    #[error("the model's summary was cut off at its output limit; choose another model with /model")]
+    #[error("the model's summary was cut off at its output limit; choose another model")]
     CutOff,
-    #[error(
-        "the conversation does not fit into the model's window, not even in parts; choose another model with /model"
-    )]
+    #[error("the conversation does not fit into the model's window, not even in parts; choose another model")]
     TooLong,
     #[error("the model called a tool instead of writing a summary; try again")]
     CalledTool,

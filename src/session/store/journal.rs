@@ -29,7 +29,7 @@ pub enum JournalError {
     )]
     Write { path: PathBuf, source: io::Error },
     #[error(
-        "this session is open in another pi process ({holder}); quit that process, or start a new session with /new"
+        "this session is open in another pi process ({holder}); quit that process, or start a new session"
     )]
     Locked { holder: String },
 }

@@ -60,7 +60,7 @@ pub enum OpenError {
     #[error("cannot read {}: {error}", path.display())]
     Read { path: std::path::PathBuf, error: io::Error },
     #[error(
-        "cannot read {}: the session file does not exist; check the path, or choose a session with --resume",
+        "cannot read {}: the session file does not exist; check the path; pi sessions lists sessions",
         path.display()
     )]
     Missing { path: std::path::PathBuf },
