@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 
-use crate::util::atomic_file;
 use crate::util::os::{self, FileId};
+use crate::util::{atomic_file, repeated_keys};
 
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 use super::secret::Secret;
@@ -38,6 +38,8 @@ pub struct AuthFile {
 pub struct AuthEntries {
     entries: Vec<(String, AuthEntry)>,
     problem: Option<String>,
+    /// Keys that the file has twice, one line each.
+    repeated: Vec<String>,
 }
 
 /// The entry of one provider.
@@ -130,7 +132,7 @@ impl AuthFile {
             make_private(&self.path, metadata);
         }
         known.stamp = stamp;
-        known.entries = Arc::new(AuthEntries::of(json_file::read(&self.path)));
+        known.entries = Arc::new(AuthEntries::of(json_file::read_with_text(&self.path), &self.path));
         Arc::clone(&known.entries)
     }
 
@@ -306,13 +308,15 @@ impl From<LockError> for AuthFileError {
 }
 
 impl AuthEntries {
-    fn of(read: Result<Map<String, Value>, String>) -> Self {
+    fn of(read: Result<(Map<String, Value>, String), String>, path: &Path) -> Self {
         match read {
-            Ok(values) => {
+            Ok((values, text)) => {
                 let entries = values.iter().map(|(provider, value)| (provider.clone(), AuthEntry::of(value)));
-                Self { entries: entries.collect(), problem: None }
+                let repeated = repeated_keys(&text);
+                let repeated = repeated.iter().map(|key| format!("{}:{}: {key}", path.display(), key.line));
+                Self { entries: entries.collect(), problem: None, repeated: repeated.collect() }
             }
-            Err(problem) => Self { entries: Vec::new(), problem: Some(problem) },
+            Err(problem) => Self { problem: Some(problem), ..Self::default() },
         }
     }
 
@@ -333,6 +337,11 @@ impl AuthEntries {
 
     fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.problem.is_none()
+    /// Keys that the file has more than once, with path and lines; one line each.
+    pub fn repeated(&self) -> &[String] {
+        &self.repeated
+    }
+
     }
 }
 

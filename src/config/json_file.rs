@@ -8,7 +8,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
@@ -44,20 +43,6 @@ pub(super) fn read_with_text(path: &Path) -> Result<(Map<String, Value>, String)
         Ok(_) => Err(format!("{}: expected an object", path.display())),
         Err(error) => Err(format!("{}: {}", path.display(), json_problem(&error))),
     }
-}
-
-/// The line of a dotted key in `text`, from 1; `None` if it is not there.
-pub(super) fn line_of(text: &str, key: &str) -> Option<usize> {
-    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
-    let mut value = parsed.ok()?.value?;
-    let mut start = 0;
-    for part in key.split('.') {
-        let jsonc_parser::ast::Value::Object(object) = value else { return None };
-        let property = object.properties.into_iter().find(|property| property.name.as_str() == part)?;
-        start = property.range.start;
-        value = property.value;
-    }
-    Some(1 + text.get(..start)?.matches('\n').count())
 }
 
 /// The text of a file with `values`.

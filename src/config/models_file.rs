@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::ai::{Catalog, LocalAddresses};
-use crate::util::os;
+use crate::util::{os, repeated_keys};
 
 use super::dirs::Dirs;
 use super::env::Env;
@@ -30,11 +30,17 @@ pub fn load_catalog(dirs: &Dirs, env: &Env) -> (Catalog, Vec<String>) {
     add_azure(&mut catalog, env);
     catalog.fill_addresses(|name| env.get(name).map(|value| value.trim().to_owned()));
     let path = dirs.models_file();
-    let wrong = match read(&path) {
-        Ok(text) => catalog.add_user_models(&text.unwrap_or_default()).err().unwrap_or_default(),
-        Err(error) => vec![error.to_string()],
-    };
-    problems.extend(wrong.into_iter().map(|problem| format!("{}: {problem}", dirs.display(&path))));
+    match read(&path) {
+        Ok(text) => {
+            let text = text.unwrap_or_default();
+            let wrong = catalog.add_user_models(&text).err().unwrap_or_default();
+            problems.extend(wrong.into_iter().map(|problem| format!("{}: {problem}", dirs.display(&path))));
+            let repeated = repeated_keys(text.trim_start_matches('\u{feff}'));
+            problems
+                .extend(repeated.iter().map(|key| format!("{}:{}: {key}", dirs.display(&path), key.line)));
+        }
+        Err(error) => problems.push(format!("{}: {error}", dirs.display(&path))),
+    }
     (catalog, problems)
 }
 
@@ -111,6 +117,14 @@ mod tests {
         std::fs::write(dirs.models_file(), user).unwrap();
         let (catalog, problems) = load_catalog(&dirs, &env);
         assert_eq!(problems, [""; 0]);
+        let twice = user.replace(r#"{"maxTokens":5}"#, "{\"maxTokens\":4,\n\"maxTokens\":5}");
+        std::fs::write(dirs.models_file(), twice).unwrap();
+        let (_, problems) = load_catalog(&dirs, &env);
+        let key = "providers.anthropic.modelOverrides.new.maxTokens";
+        let expected =
+            format!("models.json:2: \"{key}\" is in line 1 too; this value counts, the other is ignored");
+        assert!(problems.len() == 1 && problems[0].ends_with(&expected), "{problems:?}");
+        std::fs::write(dirs.models_file(), user).unwrap();
         let model = catalog.get("anthropic", "new").unwrap();
         assert_eq!((model.context_window, model.max_tokens), (9, 5));
 

@@ -15,7 +15,7 @@ use super::oauth::{Accounts, Endpoints};
 use super::settings::Settings;
 
 /// The credentials in `auth.json`, in the variables of `env`, and of this machine's cloud
-/// accounts; and what is wrong with `auth.json`. Accounts renew their tokens through
+/// accounts; and what is wrong with `auth.json`, one line each. Accounts renew their tokens through
 /// `transport`.
 pub fn user_credentials(
     env: &Env,
@@ -23,9 +23,11 @@ pub fn user_credentials(
     settings: &Settings,
     transport: &Transport,
     clock: &Clock,
-) -> (Credentials, Option<String>) {
+) -> (Credentials, Vec<String>) {
     let file = Arc::new(AuthFile::open(dirs.auth_file()));
-    let problem = file.known().problem().map(str::to_owned);
+    let known = file.known();
+    let problems =
+        known.problem().map(str::to_owned).into_iter().chain(known.repeated().iter().cloned()).collect();
     let client_id = env.get("PI_COPILOT_CLIENT_ID").or_else(|| settings.copilot_client_id.clone());
     let (home, endpoints) = (dirs.home.as_deref(), Endpoints::default());
     let accounts = Accounts::new(transport.clone(), clock.clone(), endpoints, Arc::clone(&file), client_id);
@@ -35,5 +37,5 @@ pub fn user_credentials(
         .with_store(file, accounts)
         .with_ambient("google-vertex", Arc::new(google))
         .with_ambient("amazon-bedrock", Arc::new(aws));
-    (credentials, problem)
+    (credentials, problems)
 }

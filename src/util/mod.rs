@@ -23,4 +23,4 @@ mod watchdog;
 pub mod worker;
 
 pub use counted::counted;
-pub use json_problem::json_problem;
+pub use json_problem::{RepeatedKey, json_problem, line_of_key, repeated_keys};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::util::atomic_file;
+use crate::util::{RepeatedKey, atomic_file, line_of_key, repeated_keys};
 
 use super::super::json_file::{self, FolderLock, LockError, LockTimes};
 use super::layers;
@@ -69,7 +69,12 @@ impl SettingsFile {
 
     /// The line of a dotted key in the file as it was read, from 1; `None` if it is not there.
     pub fn line_of(&self, key: &str) -> Option<usize> {
-        json_file::line_of(&self.text, key)
+        line_of_key(&self.text, key)
+    }
+
+    /// Keys that the file has more than once.
+    pub(super) fn repeated_keys(&self) -> Vec<RepeatedKey> {
+        repeated_keys(&self.text)
     }
 
     /// The values as the file has them.

@@ -143,7 +143,10 @@ fn read(path: &Path, layer: Layer) -> (Option<Map<String, Value>>, Vec<String>) 
         Some(line) => format!("{}:{line}", path.display()),
         None => path.display().to_string(),
     };
-    (Some(values), wrong.iter().map(|problem| format!("{}: {problem}", place(problem.key()))).collect())
+    let repeated = file.repeated_keys();
+    let repeated = repeated.iter().map(|key| format!("{}:{}: {key}", path.display(), key.line));
+    let wrong = wrong.iter().map(|problem| format!("{}: {problem}", place(problem.key())));
+    (Some(values), wrong.chain(repeated).collect())
 }
 
 impl LiveSettings {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::config::Dirs;
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
-use crate::util::{json_problem, os};
+use crate::util::{json_problem, os, repeated_keys};
 
 use super::actions;
 
@@ -28,6 +28,9 @@ pub(super) fn load(dirs: &Dirs) -> Result<(Keymap, Vec<String>), String> {
         Ok(Value::Object(overrides)) => {
             let mut problems: Vec<String> =
                 keymap.apply(&overrides).iter().map(|problem| named(problem)).collect();
+            let repeated = repeated_keys(text.trim_start_matches('\u{feff}'));
+            let path = dirs.display(&path);
+            problems.extend(repeated.iter().map(|key| format!("{path}:{}: {key}", key.line)));
             problems.extend(keymap.conflicts().iter().map(|conflict| named(conflict)));
             Ok((keymap, problems))
         }
@@ -69,6 +72,10 @@ mod tests {
                 ),
                 format!("{path}: ctrl+z is bound to app.suspend and tui.editor.undo; app.suspend gets it"),
             ]
+        );
+        assert_eq!(
+            problems("{\"app.suspend\": \"f2\",\n\"app.suspend\": \"f3\"}"),
+            [format!("{path}:2: \"app.suspend\" is in line 1 too; this value counts, the other is ignored")]
         );
         assert_eq!(problems(r#"{"app.suspend": [], "tui.editor.undo": "ctrl+z"}"#), [""; 0]);
     }
