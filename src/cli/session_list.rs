@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
 use crate::config::Env;
 use crate::modes::{self, ListedSession, UsageError};
 use crate::session::{HitRank, SearchHit, SearchQuery, SessionIndex};
 use crate::util::clock::Clock;
+use crate::util::paths;
 
 use super::args::whole;
 use super::start::Setup;
@@ -47,15 +46,16 @@ pub(super) fn run(args: &SessionsArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
     let setup = Setup::reported(&general, env)?;
     let folders = setup.folders(&general);
-    if folders.is_custom {
-        let folder = folders.folder.display();
-        std::fs::read_dir(&folders.folder)
-            .with_context(|| format!("cannot read the sessions in {folder}"))?;
-    }
+    folders.check(args.all)?;
     let scope = folders.scope(args.all, &setup.cwd);
     let mut index = SessionIndex::load(&folders.root);
     let refreshed = index.refresh(&scope, &|| false, &mut |_| {});
-    modes::report_notes(&refreshed.problems);
+    let home = setup.dirs.home.as_deref();
+    let problems: Vec<String> =
+        refreshed.problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
+    modes::report_notes(&problems);
+    let strange = not_sessions(&index.not_sessions(&scope));
+    modes::report_notes(strange.map(|note| paths::with_tilde(&note, home)).as_slice());
     let listed = match &query {
         None => index.sessions(&scope).into_iter().map(ListedSession::from).collect(),
         Some(query) => {
@@ -76,6 +76,22 @@ pub(super) fn run(args: &SessionsArgs, env: Env) -> anyhow::Result<ExitCode> {
     // Without it the next list takes longer, which is all.
     drop(index.save());
     Ok(code)
+}
+
+/// Most paths in a note.
+const MAX_PATHS: usize = 3;
+
+/// A note about files among the sessions that are none.
+pub(super) fn not_sessions(paths: &[PathBuf]) -> Option<String> {
+    let names: Vec<String> = paths.iter().take(MAX_PATHS).map(|path| path.display().to_string()).collect();
+    let names = names.join(", ");
+    let n_more = paths.len().saturating_sub(MAX_PATHS);
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    match paths.len() {
+        0 => None,
+        1 => Some(format!("1 file is not a session: {names}")),
+        n_files => Some(format!("{n_files} files are not sessions: {names}{more}")),
+    }
 }
 
 fn parse(text: &str) -> anyhow::Result<SearchQuery> {

@@ -1,6 +1,9 @@
 //! Selects the session from the command line.
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 use crate::config::{Dirs, Env, Settings};
 use crate::modes::{self, UsageError};
@@ -38,6 +41,21 @@ impl SessionFolders {
                 let folder = session::project_folder(&dirs.sessions, cwd);
                 Self { folder, root: dirs.sessions.clone(), is_custom: false }
             }
+        }
+    }
+
+    /// Checks that the sessions of this project, or all, can be listed. A folder that does not exist yet
+    /// is an error only if the user chose it.
+    ///
+    /// # Errors
+    /// Names the folder and the reason.
+    pub(super) fn check(&self, is_all: bool) -> anyhow::Result<()> {
+        let folder = if is_all { &self.root } else { &self.folder };
+        match std::fs::read_dir(folder) {
+            Err(error) if self.is_custom || error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot read the sessions in {}", folder.display()))
+            }
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -94,13 +112,17 @@ fn existing(wanted: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Resul
     }
     let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".jsonl");
     if is_path {
-        let path = cwd.join(wanted);
+        // Without parts such as `./`, which say nothing.
+        let path: PathBuf = cwd.join(wanted).components().collect();
         if !path.try_exists().unwrap_or(true) {
             return Err(OpenError::Missing { path }.into());
         }
         return Ok(path);
     }
     let FoundSessions { here, elsewhere } = session::find(&folders.root, &folders.folder, cwd, wanted);
+    if here.is_empty() && elsewhere.is_empty() {
+        folders.check(false)?;
+    }
     match (here.as_slice(), elsewhere.as_slice()) {
         // The newest session of this directory.
         ([path, ..], _) | ([], [path]) => Ok(path.clone()),

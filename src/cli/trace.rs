@@ -72,6 +72,7 @@ pub(super) fn run(args: &TraceArgs, env: Env) -> anyhow::Result<ExitCode> {
     let path = match sessions::choose(&general, &setup.folders(&general), &setup.cwd)? {
         OpenSession::File(path) => path,
         OpenSession::New | OpenSession::WithId(_) | OpenSession::Forked { .. } => {
+            setup.folders(&general).check(false)?;
             anyhow::bail!("this directory has no sessions; pass the file or id of one")
         }
     };
@@ -87,6 +88,7 @@ pub(super) fn run(args: &TraceArgs, env: Env) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let trace = session::read_trace(&path)?;
+    modes::report_notes(trace.damage.as_slice());
     Ok(modes::show_trace(&view(args, &trace), &setup.clock.zone(), args.json))
 }
 

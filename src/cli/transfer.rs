@@ -216,7 +216,8 @@ fn export_session(
     file: Option<&Path>,
 ) -> anyhow::Result<ExitCode> {
     let nothing = || format!("{} has nothing to export", path.display());
-    let StoredTree { header, tree, name, .. } = session::read_tree(path)?.with_context(nothing)?;
+    let StoredTree { header, tree, name, damage } = session::read_tree(path)?.with_context(nothing)?;
+    modes::report_notes(session::damage_notice(&damage).as_slice());
     if tree.is_empty() {
         anyhow::bail!(nothing());
     }

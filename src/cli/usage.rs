@@ -1,14 +1,16 @@
 //! `pi usage`: tokens and dollars by day, model and project.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::ai::{Cost, Quotas};
 use crate::config::Env;
 use crate::modes::{self, UsageView};
-use crate::session::{self, UsageRecord, UsageReport};
+use crate::session::{self, OpenError, UsageRecord, UsageReport};
+use crate::util::paths;
 
 use super::args::positive;
+use super::session_list::not_sessions;
 use super::start::Setup;
 use super::transfer::general_args;
 
@@ -28,13 +30,29 @@ pub(super) struct UsageArgs {
     session_dir: Option<PathBuf>,
 }
 
+/// Notes about files that were left out.
+fn notes(problems: Vec<OpenError>, home: Option<&Path>) -> Vec<String> {
+    let (mut strange, mut notes) = (Vec::new(), Vec::new());
+    for problem in problems {
+        match problem {
+            OpenError::NotASession { path } => strange.push(path),
+            other => notes.push(other.to_string()),
+        }
+    }
+    notes.extend(not_sessions(&strange));
+    notes.iter().map(|note| paths::with_tilde(note, home)).collect()
+}
+
 /// Runs `pi usage`.
 pub(super) fn run(args: &UsageArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
     let setup = Setup::reported(&general, env)?;
     let (now_ms, zone) = (setup.clock.now_ms(), setup.clock.zone());
     let since_ms = zone.day_start(now_ms, args.days - 1);
-    let records = session::usage_since(&setup.folders(&general).root, since_ms);
+    let folders = setup.folders(&general);
+    folders.check(true)?;
+    let (records, problems) = session::read_usage_since(&folders.root, since_ms);
+    modes::report_notes(&notes(problems, setup.dirs.home.as_deref()));
     let rates = |record: &UsageRecord| -> Option<Cost> {
         setup.catalog.get(&record.provider, &record.model).map(|model| model.cost.clone())
     };

@@ -69,7 +69,7 @@ pub use index::{
     Author, HitRank, MessageHit, QueryError, Refreshed, SearchHit, SearchQuery, SessionIndex, SessionScope,
     SessionSummary, Snippet, list,
 };
-pub use open::OpenSession;
+pub use open::{OpenSession, damage as damage_notice};
 pub use outbox::{Deltas, SessionEvents};
 pub use project_context::project_problems;
 pub use projection::messages;
@@ -102,7 +102,7 @@ pub use trace::{
 };
 pub use transfer::{Conversation, SaveError, SavedSession, read_conversation, save_conversation};
 pub use urgent::is_urgent;
-pub use usage::{UsageRecord, UsageReport, UsageSum, read_usage, usage_since};
+pub use usage::{UsageRecord, UsageReport, UsageSum, read_usage, read_usage_since, usage_since};
 pub use user_bash::BashId;
 
 pub use crate::util::disk::{Disk, SystemDisk};

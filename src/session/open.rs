@@ -259,7 +259,7 @@ pub(super) fn is_cut_off(tail: &[Arc<Entry>]) -> bool {
 }
 
 /// Describes unreadable lines and their kind; `None` if there are none.
-pub(super) fn damage(lines: &[DamagedLine]) -> Option<String> {
+pub fn damage(lines: &[DamagedLine]) -> Option<String> {
     let named = store::name_lines(lines)?;
     Some(format!("{named} of the session file could not be read; the rest is intact"))
 }

@@ -79,6 +79,79 @@ fn home() -> TestHome {
     home
 }
 
+/// What is damaged among the sessions is named where they are listed, counted, traced and exported.
+#[test]
+fn files_that_are_no_sessions_and_damaged_lines_are_named() {
+    let home = TestHome::new();
+    let project = fs::canonicalize(home.project()).unwrap();
+    let path =
+        put_session(&home, &project, "0198c2aa", 0, &[("user", "a question"), ("assistant", "an answer")]);
+    let folder = path.parent().unwrap().to_owned();
+    let garbage = folder.join("2025-11-22T09-23-47-280Z_ab.jsonl");
+    fs::write(&garbage, "garbage\n").unwrap();
+    // A session that has no line yet.
+    fs::write(folder.join("2025-11-22T09-23-47-280Z_ac.jsonl"), "").unwrap();
+    let shown = garbage.display().to_string().replace(home.home().to_str().unwrap(), "~");
+    let note = format!("pi: 1 file is not a session: {shown}\n");
+    for args in [&["sessions"][..], &["sessions", "--all"], &["sessions", "--search", "answer"], &["usage"]] {
+        let output = pi(&home, args);
+        assert_eq!((text(&output.stderr), output.status.code()), (note.clone(), Some(0)), "{args:?}");
+    }
+    // The second time the list comes from its cache.
+    assert_eq!(text(&pi(&home, &["sessions"]).stderr), note);
+    let lines = fs::read_to_string(&path).unwrap();
+    fs::write(&path, lines.clone() + "{\"type\":\"message\",\"id\":\n").unwrap();
+    let damage = "pi: line 4 (a message) of the session file could not be read; the rest is intact";
+    for args in [&["trace"][..], &["trace", "--json"], &["export", "--to", "md", "0198c2aa"]] {
+        let output = pi(&home, args);
+        let stderr = text(&output.stderr);
+        assert!(stderr.lines().any(|line| line == damage), "{args:?}: {stderr}");
+        assert!(output.status.success() && text(&output.stdout).contains("an answer"), "{args:?}: {stderr}");
+    }
+    for n in 0..4 {
+        fs::write(folder.join(format!("2025-11-23T09-23-47-28{n}Z_x.jsonl")), "{}\n").unwrap();
+    }
+    let told = text(&pi(&home, &["usage"]).stderr);
+    assert!(told.starts_with("pi: 5 files are not sessions: ") && told.ends_with(" and 2 more\n"), "{told}");
+}
+
+#[test]
+fn folders_of_sessions_that_cannot_be_read_are_errors() {
+    let home = TestHome::new();
+    let path = home.home().join("file");
+    fs::write(&path, "").unwrap();
+    let missing = home.home().join("missing");
+    for (folder, reason) in [
+        (&path, "~/file: Not a directory (os error 20)"),
+        (&missing, "~/missing: No such file or directory (os error 2)"),
+    ] {
+        let folder = folder.to_str().unwrap();
+        for args in
+            [&["sessions"][..], &["usage"], &["trace"], &["trace", "0198"], &["export", "0198", "--to", "md"]]
+        {
+            let output = pi(&home, &[args, &["--session-dir", folder]].concat());
+            let expected = format!("pi: cannot read the sessions in {reason}\n");
+            assert_eq!((text(&output.stderr), output.status.code()), (expected, Some(1)), "{args:?}");
+        }
+    }
+    // What pi makes itself need not exist yet.
+    for args in [&["sessions"][..], &["usage"]] {
+        assert_eq!(pi(&home, args).status.code(), Some(0), "{args:?}");
+    }
+    // Its place is taken by a file.
+    fs::create_dir_all(home.agent()).unwrap();
+    fs::write(home.agent().join("sessions"), "").unwrap();
+    for args in [&["sessions", "--all"][..], &["usage"]] {
+        let output = pi(&home, args);
+        let stderr = text(&output.stderr);
+        assert!(
+            stderr.starts_with("pi: cannot read the sessions in ~/.pi/agent/sessions: "),
+            "{args:?}: {stderr}"
+        );
+        assert_eq!((stderr.lines().count(), output.status.code()), (1, Some(1)), "{args:?}: {stderr}");
+    }
+}
+
 #[test]
 fn sessions_are_listed_and_searched_in_a_shell() {
     let home = home();

@@ -278,6 +278,20 @@ impl SessionIndex {
         sessions
     }
 
+    /// Files of `scope` that are listed nowhere, because they are not sessions, as of the last
+    /// refresh; sorted.
+    pub fn not_sessions(&self, scope: &SessionScope) -> Vec<PathBuf> {
+        let is_listed = |path: &Path| match scope {
+            SessionScope::Folder { folder, .. } => path.parent() == Some(folder),
+            SessionScope::All => true,
+        };
+        let rows = self.rows.iter().filter(|(_, row)| row.facts.head.is_none() && row.stamp.size > 0);
+        let mut paths: Vec<PathBuf> = rows.map(|(path, _)| PathBuf::from(path)).collect();
+        paths.retain(|path| is_listed(path));
+        paths.sort();
+        paths
+    }
+
     /// Writes the cache if something changed. Blocks.
     ///
     /// # Errors

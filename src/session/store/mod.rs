@@ -749,7 +749,7 @@ pub(super) fn check_file(path: &Path) -> Result<(), OpenError> {
         return Err(read_error(io::ErrorKind::IsADirectory.into()));
     }
     if !metadata.is_file() {
-        return Err(OpenError::NotASession { path: path.to_owned() });
+        return Err(read_error(io::Error::other("it is not a regular file")));
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ impl Trace {
             branch.iter().filter_map(|entry| delete::deleted_message(&entry.body)).collect();
         let mut messages = builder.messages;
         messages.retain(|message| !deleted.contains(&message.id));
-        Self { session_id: None, messages }
+        Self { session_id: None, messages, damage: None }
     }
 
     /// The message with this id.

@@ -18,6 +18,9 @@ pub struct Trace {
     pub session_id: Option<String>,
     /// The prompts, oldest first.
     pub messages: Vec<TracedMessage>,
+    /// Names lines of the file that could not be read.
+    #[serde(skip)]
+    pub damage: Option<String>,
 }
 
 /// A prompt and the steps that answered it.

@@ -53,6 +53,7 @@ pub use page::TracePage;
 pub(super) use recorder::StepRecorder;
 pub use stats::{CallOf, ToolStats};
 
+use super::open::damage as damage_notice;
 use super::store::{OpenError, SessionStore, read_header};
 
 /// Reads the trace of the active branch of the session in `path`, without opening the
@@ -82,5 +83,5 @@ use super::store::{OpenError, SessionStore, read_header};
 pub fn read_trace(path: &Path) -> Result<Trace, OpenError> {
     let saved = SessionStore::read(path)?;
     let session_id = read_header(path).map(|header| header.id);
-    Ok(Trace { session_id, ..Trace::of(&saved.branch) })
+    Ok(Trace { session_id, damage: damage_notice(&saved.damage), ..Trace::of(&saved.branch) })
 }

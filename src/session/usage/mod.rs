@@ -23,5 +23,5 @@
 mod record;
 mod sum;
 
-pub use record::{UsageRecord, read_usage, usage_since};
+pub use record::{UsageRecord, read_usage, read_usage_since, usage_since};
 pub use sum::{UsageReport, UsageSum};

@@ -61,18 +61,31 @@ pub fn read_usage(path: &Path) -> Result<Vec<UsageRecord>, OpenError> {
 /// A request that several files contain, as forks do, counts once. Unreadable files are left
 /// out. Blocks: reads every file that has changed since then.
 pub fn usage_since(root: &Path, since_ms: u64) -> Vec<UsageRecord> {
+    read_usage_since(root, since_ms).0
+}
+
+/// As [`usage_since`]; also returns the problems of the files that were left out. Blocks.
+pub fn read_usage_since(root: &Path, since_ms: u64) -> (Vec<UsageRecord>, Vec<OpenError>) {
     let folders = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
     let folders: Vec<PathBuf> = folders.filter(|path| path.is_dir()).collect();
     let files = folders.iter().map(PathBuf::as_path).chain([root]).flat_map(session_files);
+    // A file without a line may become a session.
+    let counts = |metadata: &fs::Metadata| metadata.len() > 0 && modified_ms(metadata) >= since_ms;
     let mut files: Vec<PathBuf> =
-        files.filter(|(_, metadata)| modified_ms(metadata) >= since_ms).map(|(path, _)| path).collect();
+        files.filter(|(_, metadata)| counts(metadata)).map(|(path, _)| path).collect();
     // A fork is younger than its source, and names begin with the time.
     files.sort_by(|a, b| a.file_name().cmp(&b.file_name()));
     let mut seen: HashSet<(String, u64)> = HashSet::new();
-    let records = files.iter().flat_map(|path| read_usage(path).unwrap_or_default());
+    let (mut records, mut problems) = (Vec::new(), Vec::new());
+    for path in &files {
+        match read_usage(path) {
+            Ok(found) => records.extend(found),
+            Err(error) => problems.push(error),
+        }
+    }
     records
-        .filter(|record| record.time_ms >= since_ms && seen.insert((record.entry.clone(), record.time_ms)))
-        .collect()
+        .retain(|record| record.time_ms >= since_ms && seen.insert((record.entry.clone(), record.time_ms)));
+    (records, problems)
 }
 
 /// The time of the last change, in milliseconds since the Unix epoch.
