@@ -11,6 +11,7 @@ use crate::config::{
     CLIENT_ID_HELP, Credentials, Dirs, Env, SignInMethod, SignInOffer, SignInRequest, sign_in_offer,
 };
 use crate::modes::{self, Terminals, UsageError};
+use crate::util::paths;
 
 use super::args::Args;
 use super::auth_check::{self, Checked};
@@ -97,8 +98,15 @@ enum How {
 
 /// Runs the sub-command.
 pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
-    let setup = Setup::reported(&Args::try_parse_from(["pi"]).context("no arguments")?, env)?;
+    let setup = Setup::new(&Args::try_parse_from(["pi"]).context("no arguments")?, env)?;
     let credentials = &setup.credentials;
+    let problem = credentials.file().and_then(|file| file.known().problem().map(str::to_owned));
+    let problem = problem.map(|problem| paths::with_tilde(&problem, setup.dirs.home.as_deref()));
+    let is_status = matches!(args.command, AuthCommand::Status { .. });
+    // The status contains it.
+    let is_left_out = |other: &String| is_status && Some(other) == problem.as_ref();
+    let others: Vec<String> = setup.problems.iter().filter(|other| !is_left_out(other)).cloned().collect();
+    modes::report_notes(&others);
     match args.command {
         AuthCommand::Status { provider, json } => {
             let mut providers = credentials.providers(&setup.catalog);
@@ -108,7 +116,6 @@ pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
                     anyhow::bail!("there is no provider \"{wanted}\"; list providers with pi auth status");
                 }
             }
-            let problem = credentials.file().and_then(|file| file.known().problem().map(str::to_owned));
             Ok(modes::auth_status(&providers, problem.as_deref(), setup.clock.now_ms(), json))
         }
         AuthCommand::Login { provider, with, domain, api_key, no_browser } => {

@@ -122,10 +122,12 @@ impl AuthFile {
     /// Current content of the file, which is read again if it has changed.
     /// Blocks on the disk, only to read the file's date if nothing has changed.
     pub fn latest(&self) -> Arc<AuthEntries> {
-        let metadata = fs::metadata(&self.path).ok();
+        let metadata = fs::metadata(&self.path);
+        let is_missing = metadata.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let metadata = metadata.ok();
         let stamp = metadata.as_ref().map(Stamp::of);
         let mut known = self.lock_known();
-        if known.stamp == stamp && (stamp.is_some() || known.entries.is_empty()) {
+        if known.stamp == stamp && (stamp.is_some() || is_missing && known.entries.is_empty()) {
             return Arc::clone(&known.entries);
         }
         if let Some(metadata) = &metadata {
@@ -335,13 +337,13 @@ impl AuthEntries {
         self.problem.as_deref()
     }
 
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.problem.is_none()
     /// Keys that the file has more than once, with path and lines; one line each.
     pub fn repeated(&self) -> &[String] {
         &self.repeated
     }
 
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.problem.is_none()
     }
 }
 

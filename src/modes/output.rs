@@ -91,7 +91,7 @@ pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
 /// Reports the error that ended the program: `pi: what: why`. Paths are shown with `~` for
 /// `home`.
 pub fn report_error(error: &anyhow::Error, home: Option<&Path>) -> ExitCode {
-    write_err(&with_tilde(&format!("pi: {error:#}"), home));
+    write_err(&with_tilde(&format!("pi: {}", one_line(error)), home));
     exit::after_error(error)
 }
 
@@ -110,4 +110,38 @@ pub fn report_usage(text: &impl Display, is_error: bool) -> ExitCode {
     }
     write_out(&text.to_string());
     ExitCode::SUCCESS
+}
+/// The error with its causes. The text of some errors contains that of their cause, which is not
+/// repeated.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text.push_str(&[": ", &cause].concat());
+        }
+    }
+    text
+}
+
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn cause_that_is_in_the_text_is_not_repeated() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot write a: {source}")]
+        struct Failed {
+            source: io::Error,
+        }
+        let failed = || Failed { source: io::ErrorKind::PermissionDenied.into() };
+        assert_eq!(one_line(&failed().into()), "cannot write a: permission denied");
+        let error = Err::<(), _>(failed()).context("saving").unwrap_err();
+        assert_eq!(one_line(&error), "saving: cannot write a: permission denied");
+    }
 }
