@@ -29,12 +29,17 @@ use crate::tools::{self, BashConfig, Editor, FileLocks};
 use crate::util::clock::Clock;
 use crate::util::os::has_input;
 use crate::util::paths;
+use crate::util::worker::{self, Late, Progress};
 
 use super::args::Args;
 use super::docs::CHAPTERS;
 use super::initial;
 use super::sessions::{self, SessionFolders};
 use super::words;
+
+/// How long reading the configuration may take: a mount that does not respond would block forever.
+/// A disk that has to wake up needs less.
+const FILE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The configuration read before anything starts.
 pub(super) struct Setup {
@@ -60,12 +65,22 @@ impl Setup {
         Ok(setup)
     }
 
+    /// Reads the configuration. If that takes longer than [`FILE_LIMIT`], the program ends.
     pub(super) fn new(args: &Args, env: Env) -> anyhow::Result<Self> {
+        let home = Dirs::new(&env).home;
+        let on_late = move |late: &Late| modes::give_up(late, home.as_deref());
+        worker::watched(FILE_LIMIT, on_late, |progress| Self::read(args, env, progress))
+    }
+
+    fn read(args: &Args, env: Env, progress: &Progress) -> anyhow::Result<Self> {
         let cwd =
             std::env::current_dir().context("the current directory does not exist; change to another one")?;
         let dirs = Dirs::new(&env);
+        progress.reads(&dirs.settings_file());
         let (live_settings, mut problems) = LiveSettings::load(dirs.settings_file(), flags(args)?);
+        progress.reads(&cwd.join(".pi"));
         let settings = starting_settings(&live_settings, args, &dirs, &cwd);
+        progress.reads(&dirs.models_file());
         let (catalog, wrong) = config::load_catalog(&dirs, &env);
         problems.extend(wrong);
         let (roots, wrong) = config::extra_roots(&env);
@@ -73,6 +88,7 @@ impl Setup {
         let (transport, wrong) = session::transport(roots, &settings.values);
         problems.extend(wrong);
         let clock = Clock::system();
+        progress.reads(&dirs.auth_file());
         let (credentials, wrong) =
             config::user_credentials(&env, &dirs, &settings.values, &transport, &clock);
         problems.extend(wrong);
@@ -453,7 +469,8 @@ impl Chosen {
     ) -> anyhow::Result<ExitCode> {
         let Self { services, folders, cwd, open, problems } = self;
         let credentials = services.credentials.clone();
-        let (handle, events) = session::start(Arc::clone(&services), cwd, open, deltas).await?;
+        let (handle, events) =
+            modes::tell_if_opening_is_slow(session::start(Arc::clone(&services), cwd, open, deltas)).await?;
         if let Some(name) = &args.name {
             handle.send(SessionCommand::SetName { name: name.clone() });
         }

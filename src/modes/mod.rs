@@ -38,7 +38,10 @@ pub use interactive::{
 };
 pub use json::json;
 pub use models::list_models;
-pub use output::{Terminals, after_output, report_error, report_notes, report_usage, tell_if_slow};
+pub use output::{
+    Terminals, after_output, give_up, report_error, report_notes, report_usage, tell_if_opening_is_slow,
+    tell_if_slow,
+};
 pub use print::print;
 pub use rpc::{RPC_COMMANDS, RpcCommandRow, RpcStart, rpc};
 pub use screen_reader::screen_reader;

@@ -79,6 +79,23 @@ pub(super) fn write_err(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", without_escapes(text)));
 }
 
+/// How long a session may take to open without an explanation.
+const SLOW_OPENING: Duration = Duration::from_secs(5);
+
+/// Waits for a session to open, and prints a message if that takes long: its directory or those
+/// of pi may be on a disk that does not respond.
+pub async fn tell_if_opening_is_slow<T>(opening: impl Future<Output = T>) -> T {
+    let mut opening = pin!(opening);
+    if let Ok(opened) = tokio::time::timeout(SLOW_OPENING, &mut opening).await {
+        return opened;
+    }
+    write_err(
+        "pi: opening the session takes long; if a disk with this directory, ~/.pi or the sessions does not respond, \
+         press ctrl+c and check it",
+    );
+    opening.await
+}
+
 /// Waits for a token renewal, and prints a message if that takes a while.
 pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
     let mut settled = pin!(settled);
@@ -93,6 +110,27 @@ pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
 pub fn report_error(error: &anyhow::Error, home: Option<&Path>) -> ExitCode {
     write_err(&with_tilde(&format!("pi: {}", one_line(error)), home));
     exit::after_error(error)
+}
+
+/// Reports `problem` and ends the program, whose other threads do not answer.
+#[expect(clippy::exit, reason = "the main thread waits for a disk that does not respond")]
+pub fn give_up(problem: &impl Display, home: Option<&Path>) {
+    write_err(&with_tilde(&format!("pi: {problem}"), home));
+    std::process::exit(exit::FAILED.into());
+}
+
+/// The error with its causes. The text of some errors contains that of their cause, which is not
+/// repeated.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text.push_str(&[": ", &cause].concat());
+        }
+    }
+    text
 }
 
 /// Prints notes for the user before anything starts, one line each.
@@ -111,20 +149,6 @@ pub fn report_usage(text: &impl Display, is_error: bool) -> ExitCode {
     write_out(&text.to_string());
     ExitCode::SUCCESS
 }
-/// The error with its causes. The text of some errors contains that of their cause, which is not
-/// repeated.
-fn one_line(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text.push_str(&[": ", &cause].concat());
-        }
-    }
-    text
-}
-
 
 #[cfg(test)]
 mod tests {

@@ -20,7 +20,7 @@ use crate::util::process;
 
 use super::super::Prompt;
 use super::super::changelog;
-use super::super::output::write_err;
+use super::super::output::{tell_if_opening_is_slow, write_err};
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
 use super::appearance::{Looks, in_tmux, is_xterm, questions, reflow_traits};
@@ -87,9 +87,13 @@ pub struct InteractiveStart {
 /// # Errors
 /// If the session cannot be opened or the terminal cannot be used.
 pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
-    let (handle, events) =
-        session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone(), Deltas::Wanted)
-            .await?;
+    let (handle, events) = tell_if_opening_is_slow(session::start(
+        Arc::clone(&start.services),
+        start.cwd.clone(),
+        start.open.clone(),
+        Deltas::Wanted,
+    ))
+    .await?;
     // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
     let _note = PanicNote;

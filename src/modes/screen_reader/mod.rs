@@ -26,7 +26,7 @@ use crate::util::process;
 
 use super::InteractiveStart;
 use super::changelog;
-use super::output::write_out;
+use super::output::{tell_if_opening_is_slow, write_out};
 use super::print::shut_down;
 use super::signals::EndSignals;
 use menu::Menu;
@@ -42,9 +42,13 @@ const QUIT_WAIT: Duration = Duration::from_secs(3);
 /// # Errors
 /// If the session cannot be opened.
 pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> {
-    let (handle, events) =
-        session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone(), Deltas::Wanted)
-            .await?;
+    let (handle, events) = tell_if_opening_is_slow(session::start(
+        Arc::clone(&start.services),
+        start.cwd.clone(),
+        start.open.clone(),
+        Deltas::Wanted,
+    ))
+    .await?;
     let signals = EndSignals::new().context("cannot listen for signals")?;
     say(&["pi, in screen-reader mode. Type a prompt, or /help.".to_owned()]);
     if changelog::take_news(&start, &handle.state().settings).is_some() {
