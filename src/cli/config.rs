@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use serde_json::Value;
 
 use crate::config::{Env, Row, SettingChange, SettingsFile, TrustedContents, settings_schema};
 use crate::modes::{self, ConfigOutput, UsageError};
@@ -122,6 +123,7 @@ fn save(setup: &Setup, file: &FileChoice, change: SettingChange, row: &Row) -> a
         )));
     }
     let path = path_of(setup, file);
+    let value = change.value().cloned();
     let done = if change.is_reset() { "Removed {} from" } else { "Saved {} in" }.replace("{}", row.key);
     SettingsFile::load(path.clone()).save(&[change])?;
     if file.project {
@@ -130,6 +132,13 @@ fn save(setup: &Setup, file: &FileChoice, change: SettingChange, row: &Row) -> a
     }
     let home = setup.dirs.home.as_deref();
     modes::say(&format!("{done} {}.", paths::display(&path, home)));
+    if row.key == "theme"
+        && let Some(Value::String(name)) = &value
+    {
+        let project = setup.trusts_project().then_some(setup.cwd.as_path());
+        let settings = setup.settings();
+        modes::report_notes(&modes::theme_problems(&setup.env, &setup.dirs, settings, project, name));
+    }
     if row.kept.is_some() {
         modes::report_notes(&[format!("{}: {}", row.key, row.help)]);
     }

@@ -28,6 +28,7 @@ pub(super) fn run(args: &DoctorArgs, env: Env) -> anyhow::Result<ExitCode> {
         env: &env,
         dirs: &setup.dirs,
         settings: &setup.settings,
+        project: setup.trusts_project().then_some(setup.cwd.as_path()),
         catalog: &setup.catalog,
         credentials: &setup.credentials,
         sessions: &sessions,

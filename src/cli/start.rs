@@ -43,7 +43,7 @@ const FILE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The configuration read before anything starts.
 pub(super) struct Setup {
-    env: Env,
+    pub(super) env: Env,
     pub(super) dirs: Dirs,
     pub(super) cwd: PathBuf,
     live_settings: LiveSettings,

@@ -34,7 +34,7 @@ pub use exit::{EXIT_CODES, UsageError};
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{
     DoctorInput, InteractiveStart, commands_markdown, doctor, is_command, keybindings_markdown,
-    run as interactive,
+    run as interactive, theme_problems,
 };
 pub use json::json;
 pub use models::list_models;

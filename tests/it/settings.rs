@@ -58,6 +58,67 @@ fn settings_are_set_shown_and_reset_and_other_keys_stay() {
 }
 
 #[test]
+fn unknown_and_broken_themes_are_saved_with_a_warning() {
+    let home = home();
+    let (code, said, noted) = config(&home, &["set", "theme", "drak"]);
+    assert!(code == Some(0) && said.starts_with("Saved theme in "), "{said}");
+    assert!(
+        noted.contains("theme \"drak\": there is no ") && noted.contains("did you mean \"dark\"?"),
+        "{noted}"
+    );
+    for known in ["dark", "system", "light/dark"] {
+        assert_eq!(config(&home, &["set", "theme", known]).2, "", "{known}");
+    }
+    fs::create_dir_all(home.agent().join("themes")).unwrap();
+    fs::write(home.agent().join("themes/mine.json"), "{\n\"name\": 7}").unwrap();
+    let (_, _, noted) = config(&home, &["set", "theme", "light/mine"]);
+    assert!(noted.contains("themes/mine.json:2: name: expected a string"), "{noted}");
+}
+
+#[test]
+fn keys_that_are_there_twice_are_named_with_their_lines() {
+    let home = home();
+    let text = "{\n  \"theme\": \"dark\",\n  \"retry\": {\n    \"maxRetries\": 1,\n    \"maxRetries\": 2\n  },\n  \"theme\": \"light\"\n}";
+    fs::write(home.agent().join("settings.json"), text).unwrap();
+    fs::write(
+        home.agent().join("auth.json"),
+        "{\"groq\": {},\n\"groq\": {\"type\": \"api_key\", \"key\": \"k\"}}",
+    )
+    .unwrap();
+    let (code, value, noted) = config(&home, &["get", "theme"]);
+    assert_eq!((code, value.as_str()), (Some(0), "light\n"));
+    for (place, key, first) in [
+        ("settings.json:5", "retry.maxRetries", 4),
+        ("settings.json:7", "theme", 2),
+        ("auth.json:2", "groq", 1),
+    ] {
+        let expected =
+            format!("{place}: \"{key}\" is in line {first} too; this value counts, the other is ignored");
+        assert!(noted.contains(&expected), "{expected}: {noted}");
+    }
+}
+
+#[test]
+fn pipes_in_place_of_files_are_named_and_not_read() {
+    let home = home();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    for name in ["settings.json", "models.json", "models-store.json", "auth.json"] {
+        let path = home.agent().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let (code, value, noted) = config(&home, &["get", "theme"]);
+        assert_eq!((code, value.as_str()), (Some(0), "system\n"), "{name}");
+        assert_eq!(noted, format!("pi: ~/.pi/agent/{name}: it is not a regular file\n"));
+        fs::remove_file(path).unwrap();
+    }
+    let (code, _, refused) = {
+        fs::create_dir(home.agent().join("settings.json")).unwrap();
+        config(&home, &["set", "theme", "dark"])
+    };
+    assert_eq!(code, Some(1));
+    assert_eq!(refused.matches("Is a directory").count(), 1, "the cause is named once: {refused}");
+}
+
+#[test]
 fn a_project_has_a_layer_of_its_own_that_counts_once_trusted() {
     let home = home();
     let (code, said, noted) = config(&home, &["set", "-l", "theme", "light"]);

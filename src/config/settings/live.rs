@@ -94,6 +94,11 @@ impl SettingChange {
         Ok(Self { key: row.key, value })
     }
 
+    /// The new value; `None` removes the user's value.
+    pub fn value(&self) -> Option<&Value> {
+        self.value.as_ref()
+    }
+
     /// Whether it removes the user's value.
     pub fn is_reset(&self) -> bool {
         self.value.is_none()

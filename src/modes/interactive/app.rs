@@ -532,6 +532,7 @@ impl App {
             EffectDone::Reloaded { problems, keymap } => {
                 self.on_reloaded(problems, keymap);
                 out.push(ScreenEffect::FollowLooks.into());
+                out.push(WorldEffect::CheckThemes.into());
             }
             EffectDone::Sessions(SessionsDone::Opened) => self.open_sessions(),
             EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
@@ -541,7 +542,12 @@ impl App {
             EffectDone::Read(Reader::Fullscreen, done) => fullscreen::on_done(self, done, out),
             // The next frame shows it.
             EffectDone::PictureMade => {}
-            EffectDone::Themes { names, query } => commands::on_themes(self, names, &query, out),
+            EffectDone::Themes { themes, query } => commands::on_themes(self, themes, &query, out),
+            EffectDone::Problems(problems) => {
+                for problem in problems {
+                    self.warn_once(problem);
+                }
+            }
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),
             EffectDone::Files(found) => completion::on_found(self, &found, out),
             EffectDone::History(done) => prompt_history::on_done(self, done),

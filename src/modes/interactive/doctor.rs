@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS, Settings};
-use crate::session::bash_config;
+use crate::session::{ResourceOptions, bash_config};
 use crate::tui::term::{TerminalAnswers, ask_terminal};
 use crate::tui::text::PictureFormat;
 use crate::tui::theme::{ColorDepth, TerminalColors};
@@ -24,6 +24,7 @@ use super::msg::EffectDone;
 use super::pictures;
 use super::reports::{ReportDone, ReportKind};
 use super::terminal_env;
+use super::theme_files::{ThemePlaces, trusted_project};
 
 /// How long the terminal may take to answer, also over a slow connection.
 const ANSWER_LIMIT: Duration = Duration::from_millis(800);
@@ -57,6 +58,8 @@ pub struct DoctorInput<'a> {
     pub env: &'a Env,
     pub dirs: &'a Dirs,
     pub settings: &'a EffectiveSettings,
+    /// The project's directory, if it is trusted.
+    pub project: Option<&'a Path>,
     pub catalog: &'a Catalog,
     pub credentials: &'a Credentials,
     /// The folder of all sessions.
@@ -94,6 +97,7 @@ impl Effects {
                 env: &env,
                 dirs: &services.dirs,
                 settings: &state.settings,
+                project: trusted_project(&state),
                 catalog: &catalog,
                 credentials: &services.credentials,
                 sessions: &sessions,
@@ -302,6 +306,10 @@ impl Report {
             Ok((_, problems)) => self.advice.extend(problems),
             Err(problem) => self.advice.push(problem),
         }
+        let (looks, named) = (Looks { env: input.env, dirs }, ResourceOptions::default());
+        let (settings, project) = (input.settings, input.project);
+        let places = ThemePlaces { looks: &looks, settings, project, named: &named };
+        self.advice.extend(places.problems(&settings.values.theme));
         let is_open = fs::metadata(dirs.auth_file()).is_ok_and(|file| os::is_open_to_others(&file));
         let auth_file = dirs.display(&dirs.auth_file());
         self.advise(is_open, &format!("others can read your keys: run chmod 600 {auth_file}"));
@@ -523,7 +531,9 @@ pub(super) mod tests {
         let agent = home.path().join(".pi/agent");
         fs::create_dir_all(&agent).unwrap();
         for (name, content) in files {
-            fs::write(agent.join(name), content).unwrap();
+            let path = agent.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
         }
         let bin = home.path().join("bin");
         fs::create_dir(&bin).unwrap();
@@ -537,6 +547,7 @@ pub(super) mod tests {
             env: &env,
             dirs: &dirs,
             settings: &settings,
+            project: None,
             catalog: &Catalog::builtin(),
             credentials: &Credentials::new(env.clone()),
             sessions: &dirs.sessions,
@@ -595,6 +606,22 @@ pub(super) mod tests {
             assert!(report.contains(advice), "{advice} is not in\n{report}");
         }
         assert!(report.contains("tmux, ssh") && !report.contains("backslash"), "{report}");
+    }
+
+    #[test]
+    fn unknown_and_broken_themes_are_named() {
+        let facts = TerminalFacts { answers: None, is_running: false, tmux_extended_keys: None };
+        let files = [("settings.json", r#"{"theme": "drak"}"#), ("themes/mine.json", "{}")];
+        let report = report(&[], &files, &facts).replace("\n     ", " ");
+        assert!(
+            report
+                .contains("theme \"drak\": there is no ~/.pi/agent/themes/drak.json; did you mean \"dark\"?"),
+            "{report}"
+        );
+        assert!(
+            report.contains("theme \"mine\": ~/.pi/agent/themes/mine.json: theme lacks name"),
+            "{report}"
+        );
     }
 
     #[test]

@@ -72,6 +72,7 @@ impl Effects {
             WorldEffect::ReadTrace { path, filter } => self.read_trace(path, filter),
             WorldEffect::Sessions(effect) => self.start_sessions(effect),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
+            WorldEffect::CheckThemes => self.check_themes(),
             WorldEffect::ListThemes(query) => self.list_themes(query),
             WorldEffect::ReadBranch => self.read_branch(),
             WorldEffect::Reload => self.reload(),
@@ -96,6 +97,7 @@ impl Effects {
         tokio::task::spawn_blocking(move || provider.warm_up(&warmed));
         self.start_history(HistoryEffect::Recall);
         self.check_tmux();
+        self.check_themes();
         // Only without a remote model, because not every user wants local ports to be
         // queried. The response also contains the context window of a local model.
         if self.services.is_local_or_demo(&model) {
@@ -194,8 +196,21 @@ impl Effects {
         tokio::task::spawn_blocking(move || {
             let looks = Looks { env: &env, dirs: &services.dirs };
             let (settings, project) = (&state.settings, trusted_project(&state));
-            let names = ThemePlaces { looks: &looks, settings, project, named: &named }.names();
-            drop(done.send(EffectDone::Themes { names, query }));
+            let themes = ThemePlaces { looks: &looks, settings, project, named: &named }.list();
+            drop(done.send(EffectDone::Themes { themes, query }));
+        });
+    }
+
+    /// Reports themes that cannot be used, except the one in use. Answers with
+    /// [`EffectDone::Problems`].
+    fn check_themes(&self) {
+        let (env, services, done) = (self.env.clone(), Arc::clone(&self.services), self.done.clone());
+        let (state, named) = (self.link.handle().state(), self.themes.clone());
+        tokio::task::spawn_blocking(move || {
+            let looks = Looks { env: &env, dirs: &services.dirs };
+            let (settings, project) = (&state.settings, trusted_project(&state));
+            let places = ThemePlaces { looks: &looks, settings, project, named: &named };
+            drop(done.send(EffectDone::Problems(places.problems_of_others(&settings.values.theme))));
         });
     }
 

@@ -84,6 +84,7 @@ pub use commands::is_command;
 pub use doctor::{DoctorInput, doctor};
 pub use reference::{commands_markdown, keybindings_markdown};
 pub use start::{InteractiveStart, run};
+pub use theme_files::theme_problems;
 
 /// Maximum number of events handled before the next input.
 const EVENTS_PER_TURN: usize = 512;

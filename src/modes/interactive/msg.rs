@@ -24,6 +24,7 @@ use super::prompt_history::{HistoryDone, HistoryEffect};
 use super::reports::{ReportDone, ReportEffect};
 use super::sections::{ReadDone, ReadEffect, Reader};
 use super::session_picker::{SessionsDone, SessionsEffect};
+use super::theme_files::ListedTheme;
 use super::tree::{TreeDone, TreeEffect};
 
 /// An effect outside the app.
@@ -80,6 +81,8 @@ pub(super) enum WorldEffect {
         /// Also queries services that list their models, which needs a key and the network.
         with_services: bool,
     },
+    /// Reads all themes; answers with [`EffectDone::Problems`].
+    CheckThemes,
     /// Lists the themes whose names begin like this; answers with [`EffectDone::Themes`].
     ListThemes(String),
     /// Reads the repository's head; answers with [`EffectDone::Branch`].
@@ -147,9 +150,11 @@ pub(super) enum EffectDone {
     PictureMade,
     Files(FoundFiles),
     History(HistoryDone),
-    /// The names of all themes, and what was asked for.
+    /// Problems in files of the user, one line each.
+    Problems(Vec<String>),
+    /// All themes, and what was asked for.
     Themes {
-        names: Vec<String>,
+        themes: Vec<ListedTheme>,
         query: String,
     },
     Attached(AttachDone),

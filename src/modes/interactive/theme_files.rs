@@ -6,15 +6,57 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::{EffectiveSettings, Settings};
+use crate::config::{Dirs, EffectiveSettings, Env, Settings};
 use crate::session::{ResourceFilter, ResourceOptions, SessionState};
-use crate::tui::theme::{Appearance, BUILTIN_NAMES, TerminalColors, Theme};
-use crate::util::os;
+use crate::tui::theme::{Appearance, BUILTIN_NAMES, ColorDepth, TerminalColors, Theme};
+use crate::util::nearest::nearest;
+use crate::util::{line_of_key, os};
 
 use super::appearance::{Looks, background};
 
 /// Maximum number of themes that are listed.
 const MAX_THEMES: usize = 500;
+
+/// A theme that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ListedTheme {
+    pub(super) name: String,
+    /// Why it cannot be used, with path and line.
+    pub(super) problem: Option<String>,
+}
+
+/// What is wrong with `setting` as the name of a theme or a pair of them, one line each. Blocks.
+pub fn theme_problems(
+    env: &Env,
+    dirs: &Dirs,
+    settings: &EffectiveSettings,
+    project: Option<&Path>,
+    setting: &str,
+) -> Vec<String> {
+    let (looks, named) = (Looks { env, dirs }, ResourceOptions::default());
+    let places = ThemePlaces { looks: &looks, settings, project, named: &named };
+    let (files, _) = places.files();
+    let names = all_names(&files);
+    let mut problems = Vec::new();
+    for used in setting.split('/') {
+        if !names.iter().any(|name| name == used) {
+            problems.push(places.unknown(used, &files));
+        }
+    }
+    let broken = places.list().into_iter().filter(|theme| setting.split('/').any(|used| used == theme.name));
+    problems.extend(broken.filter_map(|theme| Some(format!("theme \"{}\": {}", theme.name, theme.problem?))));
+    problems
+}
+
+/// The built-in names, and those of `files`.
+fn all_names(files: &[PathBuf]) -> Vec<String> {
+    let name = |path: &PathBuf| path.file_stem()?.to_str().map(str::to_owned);
+    let mut own: Vec<String> = files.iter().filter_map(name).collect();
+    own.retain(|name| !BUILTIN_NAMES.contains(&name.as_str()));
+    own.sort();
+    own.dedup();
+    BUILTIN_NAMES.into_iter().map(str::to_owned).chain(own).collect()
+}
 
 /// What decides where themes are.
 pub(super) struct ThemePlaces<'a> {
@@ -59,31 +101,78 @@ impl ThemePlaces<'_> {
         let (files, wrong) = self.files();
         problems.extend(wrong);
         let file_name = format!("{name}.json");
-        let found = files.into_iter().find(|path| path.file_name().is_some_and(|other| *other == *file_name));
+        let found = files.iter().find(|path| path.file_name().is_some_and(|other| *other == *file_name));
         let Some(path) = found else {
-            let shown = self.looks.dirs.display(&self.looks.dirs.agent.join("themes").join(file_name));
-            problems.push(format!("theme \"{name}\": there is no {shown}; using the system theme"));
+            problems.push(format!("{}; using the system theme", self.unknown(name, &files)));
             return system();
         };
-        let loaded = os::open_regular(&path)
-            .and_then(std::io::read_to_string)
-            .map_err(|error| error.to_string())
-            .and_then(|json| Theme::parse(&json, depth).map_err(|error| error.to_string()));
-        loaded.unwrap_or_else(|error| {
-            let shown = self.looks.dirs.display(&path);
-            problems.push(format!("theme \"{name}\": {shown}: {error}; using the system theme"));
+        self.read(path, depth).unwrap_or_else(|problem| {
+            problems.push(format!("theme \"{name}\": {problem}; using the system theme"));
             system()
         })
     }
 
-    /// The names of all themes, the built-in ones first. Blocks.
-    pub(super) fn names(&self) -> Vec<String> {
-        let name = |path: &PathBuf| path.file_stem()?.to_str().map(str::to_owned);
-        let mut own: Vec<String> = self.files().0.iter().filter_map(name).collect();
-        own.retain(|name| !BUILTIN_NAMES.contains(&name.as_str()));
-        own.sort();
-        own.dedup();
-        BUILTIN_NAMES.into_iter().map(str::to_owned).chain(own).collect()
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Names path, line and reason.
+    fn read(&self, path: &Path, depth: ColorDepth) -> Result<Theme, String> {
+        let shown = self.looks.dirs.display(path);
+        let json = os::open_regular(path)
+            .and_then(std::io::read_to_string)
+            .map_err(|error| format!("{shown}: {error}"))?;
+        Theme::parse(&json, depth).map_err(|error| {
+            match error.key().and_then(|key| line_of_key(&json, key)) {
+                Some(line) => format!("{shown}:{line}: {error}"),
+                None => format!("{shown}: {error}"),
+            }
+        })
+    }
+
+    /// Says that there is no theme of this name, with the name that was probably meant.
+    fn unknown(&self, name: &str, files: &[PathBuf]) -> String {
+        let shown =
+            self.looks.dirs.display(&self.looks.dirs.agent.join("themes").join(format!("{name}.json")));
+        let names = all_names(files);
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        match nearest(name, &known) {
+            Some(meant) => format!("theme \"{name}\": there is no {shown}; did you mean \"{meant}\"?"),
+            None => format!("theme \"{name}\": there is no {shown}"),
+        }
+    }
+
+    /// All themes, the built-in ones first. Blocks: reads every file.
+    pub(super) fn list(&self) -> Vec<ListedTheme> {
+        let (files, _) = self.files();
+        let listed = all_names(&files).into_iter().map(|name| {
+            let is_builtin = BUILTIN_NAMES.contains(&name.as_str());
+            let file = files.iter().find(|path| path.file_stem().is_some_and(|stem| *stem == *name));
+            let file = file.filter(|_| !is_builtin);
+            let problem = file.and_then(|path| self.read(path, ColorDepth::True).err());
+            ListedTheme { name, problem }
+        });
+        listed.collect()
+    }
+
+    /// What is wrong with all themes and the names in `setting`, one line each, except what
+    /// [`Self::theme`] reports for it. Blocks: reads every file.
+    pub(super) fn problems_of_others(&self, setting: &str) -> Vec<String> {
+        let is_in_use = |name: &str| setting.split('/').any(|used| used == name);
+        let broken = self.list().into_iter().filter(|theme| !is_in_use(&theme.name));
+        broken
+            .filter_map(|ListedTheme { name, problem }| Some(format!("theme \"{name}\": {}", problem?)))
+            .collect()
+    }
+
+    /// What is wrong with all themes, the places of themes and the names in `setting`, one line
+    /// each. Blocks: reads every file.
+    pub(super) fn problems(&self, setting: &str) -> Vec<String> {
+        let (files, mut problems) = self.files();
+        let names = all_names(&files);
+        let missing = setting.split('/').filter(|used| !names.iter().any(|name| name == used));
+        problems.extend(missing.map(|name| self.unknown(name, &files)));
+        problems.extend(self.problems_of_others(""));
+        problems
     }
 
     /// The files in order of precedence, and problems, one line each.
@@ -142,7 +231,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use crate::config::{Dirs, Env, LiveSettings, ProjectSettings};
+    use crate::config::{LiveSettings, ProjectSettings};
 
     use super::*;
 
@@ -210,7 +299,7 @@ mod tests {
         let settings = serde_json::json!({ "themes": [more, "../one.json", "!b.json"] });
         world.write_settings("agent/settings.json", &settings.to_string());
         let mut names = Vec::new();
-        world.with(false, |places| names.extend(places.names()));
+        world.with(false, |places| names.extend(places.list().into_iter().map(|theme| theme.name)));
         assert_eq!(names[names.len() - 3..], ["a", "c", "one"]);
         assert!(
             names.iter().any(|name| name == "dark") && !names.iter().any(|name| name == "b"),
@@ -240,6 +329,44 @@ mod tests {
         assert_eq!(world.theme(false, "day/night", &on([255; 3])), found("agent:themes:day.json"));
         assert_eq!(world.theme(false, "day/night", &on([0; 3])), found("agent:themes:night.json"));
         assert_eq!(world.theme(false, "light/dark", &on([0; 3])).0, "dark");
+    }
+
+    #[test]
+    fn broken_and_unknown_themes_are_named_with_line_and_suggestion() {
+        let world = World::new(&["agent/themes/good.json", "agent/themes/color.json"]);
+        let folder = world.folder.path().join("agent/themes");
+        fs::write(folder.join("cut.json"), "{\n  \"name\": \"cut\",\n").unwrap();
+        let text = fs::read_to_string(folder.join("color.json")).unwrap();
+        let mut theme: Value = serde_json::from_str(&text).unwrap();
+        theme["colors"]["accent"] = "no colour".into();
+        let text = serde_json::to_string_pretty(&theme).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let line = 1 + lines.iter().rposition(|line| line.contains("no colour")).unwrap();
+        fs::write(folder.join("color.json"), &text).unwrap();
+        let shown = folder.display();
+        let color = format!(
+            "theme \"color\": {shown}/color.json:{line}: colors.accent: \"no colour\" is neither a colour nor a variable of this theme"
+        );
+        let cut = format!("theme \"cut\": {shown}/cut.json: theme is not valid JSON: EOF");
+        world.with(false, |places| {
+            let listed = places.list();
+            let broken: Vec<&str> =
+                listed.iter().filter(|theme| theme.problem.is_some()).map(|theme| &*theme.name).collect();
+            assert_eq!(broken, ["color", "cut"]);
+            let problems = places.problems("good/drak");
+            let [unknown, first, second] = &problems[..] else { panic!("{problems:?}") };
+            assert_eq!(
+                *unknown,
+                format!("theme \"drak\": there is no {shown}/drak.json; did you mean \"dark\"?")
+            );
+            assert_eq!(*first, color);
+            assert!(second.starts_with(&cut), "{second}");
+            // The theme in use is reported where it is read.
+            assert_eq!(places.problems_of_others("color/cut"), [""; 0]);
+            assert_eq!(places.problems_of_others("color").len(), 1);
+        });
+        let (name, problems) = world.theme(false, "color", &TerminalColors::default());
+        assert_eq!((name.as_str(), problems), ("system", vec![format!("{color}; using the system theme")]));
     }
 
     #[test]

@@ -29,6 +29,20 @@ pub enum ThemeError {
     BadName { name: String },
 }
 
+impl ThemeError {
+    /// The dotted key of the file that is wrong, if it is one key.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::WrongType { path, .. }
+            | Self::UnknownKey { path }
+            | Self::UnknownColor { path, .. }
+            | Self::Cycle { path, .. } => Some(path),
+            Self::BadName { .. } => Some("name"),
+            Self::Json(_) | Self::Missing { .. } => None,
+        }
+    }
+}
+
 pub(super) struct Loaded {
     pub(super) name: String,
     pub(super) appearance: Appearance,

@@ -8,6 +8,7 @@ use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::overlays::{SettingsDialog, Themes};
 use super::super::pager;
 use super::super::reports::{self, ReportKind};
+use super::super::theme_files::ListedTheme;
 use super::Command;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -77,11 +78,16 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 /// Changes to the theme that was named, or lists the themes.
-pub(in super::super) fn on_themes(app: &mut App, names: Vec<String>, query: &str, out: &mut Vec<Effect>) {
-    if names.iter().any(|name| name == query) {
+pub(in super::super) fn on_themes(
+    app: &mut App,
+    themes: Vec<ListedTheme>,
+    query: &str,
+    out: &mut Vec<Effect>,
+) {
+    if themes.iter().any(|theme| theme.name == query) {
         let (key, value) = ("theme".to_owned(), Some(query.into()));
         return out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));
     }
     let current = &app.session.settings.values.theme;
-    app.dialogs.show(Themes::new(names, current, query));
+    app.dialogs.show(Themes::new(themes, current, query));
 }

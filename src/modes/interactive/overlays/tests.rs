@@ -15,6 +15,7 @@ use crate::util::clock::Zone;
 
 use super::super::super::trace::CallFilter;
 use super::super::keybindings::default_keymap;
+use super::super::theme_files::ListedTheme;
 use super::*;
 
 /// Draws a dialog with the dark theme and the default keys.
@@ -79,7 +80,8 @@ fn dialogs_name_the_keys_of_the_user_at_all_widths() {
     check_hints(&mut ThinkingLevels::new(&model, session.thinking));
     let queue = QueueView { steering: vec!["a".to_owned()], follow_up: vec!["b".to_owned()] };
     check_hints(&mut QueuedMessages::new(&queue));
-    check_hints(&mut Themes::new(vec!["dark".to_owned(), "light".to_owned()], "dark", ""));
+    let theme = |name: &str| ListedTheme { name: name.to_owned(), problem: None };
+    check_hints(&mut Themes::new(vec![theme("dark"), theme("light")], "dark", ""));
     let project = ProjectState { trust: Trust::Undecided, ..ProjectState::default() };
     check_hints(&mut TrustDialog::new(&project, Path::new("/home/me/project"), None));
     let read = ReadTrace { trace: Trace::default(), filter: CallFilter::default(), zone: Zone::utc() };

@@ -6,6 +6,7 @@ use crate::tui::term::InputEvent;
 use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
 use super::super::msg::ScreenEffect;
+use super::super::theme_files::ListedTheme;
 use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
 
 /// The built-in themes and those of the user.
@@ -19,13 +20,17 @@ pub(in super::super) struct Themes {
 
 impl Themes {
     /// `query` is what the filter begins with.
-    pub(in super::super) fn new(names: Vec<String>, current: &str, query: &str) -> Self {
-        let item = |name: String| {
+    pub(in super::super) fn new(themes: Vec<ListedTheme>, current: &str, query: &str) -> Self {
+        let item = |ListedTheme { name, problem }: ListedTheme| {
             let mark = if name == current { "✓ " } else { "  " };
             let label = format!("{mark}{name}");
-            PickerItem::new(name, label)
+            let item = PickerItem::new(name, label);
+            match problem {
+                Some(problem) => item.note("cannot be used").detail(problem),
+                None => item,
+            }
         };
-        let items = names.into_iter().map(item).collect();
+        let items = themes.into_iter().map(item).collect();
         let hints = Hints::confirm("save").cancel(format!("keep {current}"));
         let mut picker = Picker::new("Theme", items).hints(hints);
         picker.set_query(query);
@@ -80,8 +85,9 @@ mod tests {
     /// What the last key does, in a list with `dark` selected.
     fn last_step(codes: &[KeyCode]) -> String {
         let keymap = default_keymap();
-        let names = ["system", "dark", "light", "mine"].map(str::to_owned).to_vec();
-        let mut themes = Themes::new(names, "dark", "");
+        let theme = |name: &str| ListedTheme { name: name.to_owned(), problem: None };
+        let themes = ["system", "dark", "light", "mine"].map(theme).to_vec();
+        let mut themes = Themes::new(themes, "dark", "");
         let mut last = String::new();
         for &code in codes {
             let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));

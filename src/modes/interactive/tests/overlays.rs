@@ -19,6 +19,7 @@ use super::super::msg::EffectDone;
 use super::super::overlays::{ForkPoints, ReadTrace, SummaryReview};
 use super::super::reports::{self, ReportDone, ReportEffect, ReportKind};
 use super::super::session_picker::SessionsDone;
+use super::super::theme_files::ListedTheme;
 use super::super::tree::{TreeDone, TreeOptions, read_tree};
 use super::super::{context_facts, doctor, session_facts};
 use super::screens::at_all_widths;
@@ -171,9 +172,11 @@ fn open(name: &str) -> Stage {
             stage.done(EffectDone::Login(LoginDone::Listed { purpose, wanted, providers }));
         }
         "theme" => {
-            let names =
-                ["dark", "light", "system", "my-own-theme-with-a-long-name"].map(str::to_owned).to_vec();
-            stage.done(EffectDone::Themes { names, query: String::new() });
+            let theme = |name: &str| ListedTheme { name: name.to_owned(), problem: None };
+            let mut themes = ["dark", "light", "system", "my-own-theme-with-a-long-name"].map(theme).to_vec();
+            let problem = "~/.pi/agent/themes/broken.json:7: colors.accnt: unknown key".to_owned();
+            themes.push(ListedTheme { name: "broken".to_owned(), problem: Some(problem) });
+            stage.done(EffectDone::Themes { themes, query: String::new() });
         }
         "trace" => {
             let trace = read_trace(&fixture()).unwrap();
