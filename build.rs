@@ -1,31 +1,83 @@
-//! Writes the grammars for syntax highlighting, with character classes that take little to compile,
-//! and has the functions that run linked together.
+//! Writes the grammars for syntax highlighting, with character classes that take little to compile
+//! and so that each can be loaded without the others, and has the functions that run linked together.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::error::Error;
+use std::fs;
 use std::path::Path;
 
-use syntect::dumps::dump_to_uncompressed_file;
+use language::Language;
 use syntect::parsing::syntax_definition::{MatchPattern, Pattern, SyntaxDefinition};
-use syntect::parsing::{Regex, SyntaxSetBuilder};
+use syntect::parsing::{Regex, SyntaxSet, SyntaxSetBuilder};
 
 #[path = "src/util/grammars/compact.rs"]
 mod compact;
+#[path = "src/util/grammars/embeds.rs"]
+mod embeds;
+#[path = "src/util/grammars/language.rs"]
+mod language;
 #[path = "link/order.rs"]
 mod order;
 
 #[expect(clippy::disallowed_methods, reason = "cargo names the folder for what is built in the environment")]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/util/grammars/compact.rs");
+    for module in ["compact", "embeds", "language"] {
+        println!("cargo::rerun-if-changed=src/util/grammars/{module}.rs");
+    }
+    let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
+    let out = Path::new(&out);
+    write_grammars(out)?;
+    Ok(order::link_in_order(out)?)
+}
+
+/// Writes each grammar once, one after the other, and an index of them.
+fn write_grammars(out: &Path) -> Result<(), Box<dyn Error>> {
     let mut grammars = SyntaxSetBuilder::new();
     for syntax in two_face::syntax::extra_newlines().into_builder().syntaxes() {
         grammars.add(compacted(syntax.clone()));
     }
-    let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
-    let out = Path::new(&out);
-    dump_to_uncompressed_file(&grammars.build(), out.join("grammars.bin"))?;
-    Ok(order::link_in_order(out)?)
+    let needs = needs(&grammars)?;
+    let extensions: Vec<String> =
+        grammars.syntaxes().iter().map(|syntax| syntax.file_extensions.join("\n")).collect();
+    let set = without_index(&grammars);
+    let (mut index, mut grammars) = (Vec::new(), Vec::new());
+    for ((syntax, needs), extensions) in set.syntaxes().iter().zip(&needs).zip(&extensions) {
+        postcard::to_io(syntax, &mut grammars)?;
+        index.push(Language { name: &syntax.name, extensions, needs, end: grammars.len().try_into()? });
+    }
+    fs::write(out.join("grammars.idx"), postcard::to_allocvec(&index)?)?;
+    Ok(fs::write(out.join("grammars.bin"), grammars)?)
+}
+
+/// For each language, those whose grammars its own one needs, in ascending order.
+fn needs(grammars: &SyntaxSetBuilder) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+    // Building links a grammar to those that it names.
+    let linked = grammars.clone().build().into_builder();
+    let embedded: Vec<BTreeSet<u8>> =
+        linked.syntaxes().iter().map(embeds::embedded).collect::<Result<_, _>>()?;
+    let closure = |language: usize| -> Result<Vec<u8>, Box<dyn Error>> {
+        let mut needs = BTreeSet::new();
+        let mut open = vec![u8::try_from(language)?];
+        while let Some(language) = open.pop() {
+            if needs.insert(language) {
+                open.extend(&embedded[usize::from(language)]);
+            }
+        }
+        Ok(needs.into_iter().collect())
+    };
+    (0..embedded.len()).map(closure).collect()
+}
+
+/// The set without what only finding a language and building need.
+fn without_index(grammars: &SyntaxSetBuilder) -> SyntaxSet {
+    let mut left = SyntaxSetBuilder::new();
+    for syntax in grammars.syntaxes() {
+        let (file_extensions, variables) = Default::default();
+        left.add(SyntaxDefinition { file_extensions, variables, first_line_match: None, ..syntax.clone() });
+    }
+    left.build()
 }
 
 fn compacted(mut syntax: SyntaxDefinition) -> SyntaxDefinition {

@@ -84,7 +84,7 @@ impl Effects {
             WorldEffect::History(effect) => self.start_history(effect),
             WorldEffect::Attach(effect) => self.attach(effect),
             WorldEffect::FindFiles(request) => self.find_files(request),
-            WorldEffect::LoadGrammars => self.highlighter.load_in_background(|| {}),
+            WorldEffect::LoadGrammars => self.highlighter.load(),
         }
     }
 

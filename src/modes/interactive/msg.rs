@@ -106,7 +106,7 @@ pub(super) enum WorldEffect {
     Attach(AttachEffect),
     /// Something about prompts of earlier sessions; answers with [`EffectDone::History`].
     History(HistoryEffect),
-    /// Loads the grammars for highlighting, on a separate thread.
+    /// Has code highlighted from now on.
     LoadGrammars,
 }
 

@@ -1,18 +1,16 @@
 //! Syntax highlighting.
 //!
-//! The grammars are loaded on a separate thread; until then, code is
-//! plain. Scopes map to theme tokens, so a theme colours code of any language and
-//! needs no second theme file.
+//! Code is plain until the first prompt. Scopes map to theme tokens, so a theme colours code of
+//! any language and needs no second theme file.
 
-use std::sync::{Arc, OnceLock};
-use std::thread;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ratatui::style::Style;
-use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
+use syntect::parsing::{Scope, ScopeStack};
 
 use super::super::text::Run;
 use super::super::theme::{Theme, Token};
-use crate::util::grammars::grammars;
+use crate::util::grammars::{CodeParser, Grammars};
 
 /// Longer lines, in bytes, stay plain, because grammars can be slow on minified
 /// files.
@@ -21,16 +19,16 @@ const MAX_LINE_BYTES: usize = 2_000;
 const MAX_BLOCK_BYTES: usize = 512 * 1024;
 const MAX_BLOCK_LINES: usize = 10_000;
 
-/// The grammars, once they are loaded. Cheap to clone.
+/// The grammars, once [`Self::load`] has run. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Highlighter {
-    grammars: Arc<OnceLock<Arc<Grammars>>>,
+    loaded: Arc<OnceLock<Loaded>>,
 }
 
 #[derive(Debug)]
-struct Grammars {
-    syntaxes: SyntaxSet,
-    scopes: Vec<(Scope, Token)>,
+struct Loaded {
+    grammars: Mutex<Grammars>,
+    scopes: Arc<[(Scope, Token)]>,
 }
 
 impl Highlighter {
@@ -39,59 +37,24 @@ impl Highlighter {
         Self::default()
     }
 
-    /// Loads the grammars on a thread that ends afterwards, and calls `ready`
-    /// there. If no thread can start, code stays plain.
-    pub fn load_in_background(&self, ready: impl FnOnce() + Send + 'static) {
-        let this = self.clone();
-        let spawned = thread::Builder::new().name("load-grammars".to_owned()).spawn(move || {
-            this.load();
-            ready();
-        });
-        drop(spawned);
-    }
-
-    /// Loads the grammars now; takes a few milliseconds.
+    /// Loads the index of the grammars, which takes microseconds; [`Self::lines`] loads a grammar.
     pub fn load(&self) {
-        self.grammars.get_or_init(|| Arc::new(Grammars { syntaxes: grammars(), scopes: scope_table() }));
+        self.loaded.get_or_init(|| Loaded { grammars: Mutex::default(), scopes: scope_table() });
     }
 
     pub fn is_ready(&self) -> bool {
-        self.grammars.get().is_some()
+        self.loaded.get().is_some()
     }
 
     /// Highlights the lines of one piece of code. `lang` is a language name or a file
     /// extension; code of unknown languages is plain.
     pub fn lines(&self, lang: &str) -> CodeLines {
-        let state = self.grammars.get().and_then(|grammars| {
-            let syntax = find_syntax(&grammars.syntaxes, lang)?;
-            Some(State {
-                grammars: Arc::clone(grammars),
-                parser: ParseState::new(syntax),
-                scopes: ScopeStack::new(),
-            })
+        let state = self.loaded.get().and_then(|loaded| {
+            let parser = loaded.grammars.lock().unwrap_or_else(PoisonError::into_inner).parser(lang)?;
+            Some(State { parser, scopes: ScopeStack::new(), tokens: Arc::clone(&loaded.scopes) })
         });
         CodeLines { state, lines: 0, bytes: 0 }
     }
-}
-
-fn find_syntax<'a>(syntaxes: &'a SyntaxSet, lang: &str) -> Option<&'a SyntaxReference> {
-    const ALIASES: [(&str, &str); 10] = [
-        ("shell", "sh"),
-        ("console", "sh"),
-        ("zsh", "sh"),
-        ("golang", "go"),
-        ("jsonc", "json"),
-        ("json5", "json"),
-        ("docker", "dockerfile"),
-        ("c++", "cpp"),
-        ("csharp", "cs"),
-        ("objc", "m"),
-    ];
-    if lang.is_empty() || lang.eq_ignore_ascii_case("text") || lang.eq_ignore_ascii_case("txt") {
-        return None;
-    }
-    let alias = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(lang));
-    syntaxes.find_syntax_by_token(alias.map_or(lang, |(_, token)| token))
 }
 
 /// Highlights code line by line; clone it to look ahead.
@@ -104,9 +67,10 @@ pub struct CodeLines {
 
 #[derive(Debug, Clone)]
 struct State {
-    grammars: Arc<Grammars>,
-    parser: ParseState,
+    parser: CodeParser,
     scopes: ScopeStack,
+    /// The tokens of scopes.
+    tokens: Arc<[(Scope, Token)]>,
 }
 
 impl CodeLines {
@@ -130,7 +94,7 @@ impl State {
     /// `None` if the grammar fails on the line.
     fn line(&mut self, line: &str, theme: &Theme, plain: Style) -> Option<Vec<Run>> {
         let with_end = format!("{line}\n");
-        let operations = self.parser.parse_line(&with_end, &self.grammars.syntaxes).ok()?;
+        let operations = self.parser.line(&with_end)?;
         let mut runs: Vec<Run> = Vec::new();
         let mut start = 0;
         for (at, operation) in operations {
@@ -164,18 +128,14 @@ impl State {
     /// The token of the innermost scope that maps to one.
     fn token(&self) -> Option<Token> {
         self.scopes.as_slice().iter().rev().find_map(|scope| {
-            self.grammars
-                .scopes
-                .iter()
-                .find(|(prefix, _)| prefix.is_prefix_of(*scope))
-                .map(|(_, token)| *token)
+            self.tokens.iter().find(|(prefix, _)| prefix.is_prefix_of(*scope)).map(|(_, token)| *token)
         })
     }
 }
 
 /// Scopes by prefix; the first match wins, so longer prefixes come first.
 /// Names follow <https://www.sublimetext.com/docs/scope_naming.html>.
-fn scope_table() -> Vec<(Scope, Token)> {
+fn scope_table() -> Arc<[(Scope, Token)]> {
     [
         ("comment", Token::SyntaxComment),
         ("punctuation.definition.comment", Token::SyntaxComment),

@@ -41,16 +41,7 @@ const SCENES: &[Scene] = &[
         name: "markdown",
         label: "an answer with headings, lists, highlighted code, a table and text in several scripts",
         size: Size { width: 100, height: 78 },
-        play: |pty| {
-            ask(pty, "a long answer", "That is all there is.");
-            // Grammars are read in the background when code appears for the first time.
-            while !is_coloured(pty, "fn word_counts") {
-                pty.keys("/redraw");
-                pty.wait_text("/redraw");
-                pty.keys("\r");
-                pty.wait("the redrawn screen", |rows| !rows.iter().any(|row| row.contains("/redraw")));
-            }
-        },
+        play: |pty| ask(pty, "a long answer", "That is all there is."),
     },
     Scene {
         name: "tree",
@@ -87,18 +78,6 @@ fn ask(pty: &Pty, prompt: &str, end: &str) {
     pty.keys("\r");
     pty.wait_text(end);
     pty.wait_idle();
-}
-
-/// Whether the row with `text` has more than one colour.
-fn is_coloured(pty: &Pty, text: &str) -> bool {
-    pty.picture(|screen| {
-        let (_, columns) = screen.size();
-        let Some(y) = screen.rows(0, columns.get()).position(|row| row.contains(text)) else { return false };
-        let y = u16::try_from(y).unwrap();
-        let cells = (0..columns.get()).filter_map(|x| screen.cell(y, x)).filter(|cell| cell.has_contents());
-        let colors: Vec<vt100::Color> = cells.map(vt100::Cell::fgcolor).collect();
-        colors.windows(2).any(|pair| pair[0] != pair[1])
-    })
 }
 
 fn draw(scene: &Scene, theme: &str, palette: &Palette) -> String {

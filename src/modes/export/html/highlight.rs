@@ -1,9 +1,9 @@
 //! Highlights code for the page: lengths and classes, never markup.
 
 use serde_json::{Value, json};
-use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
+use syntect::parsing::{Scope, ScopeStack};
 
-use crate::util::grammars::grammars;
+use crate::util::grammars::{CodeParser, Grammars};
 
 /// Longer lines, in bytes, stay plain, because grammars can be slow on minified files.
 const MAX_LINE_BYTES: usize = 2_000;
@@ -15,7 +15,7 @@ const MAX_TOTAL_BYTES: usize = 2 * 1024 * 1024;
 
 /// The grammars, and how much code may still be highlighted.
 pub(super) struct Highlighter {
-    syntaxes: SyntaxSet,
+    grammars: Grammars,
     scopes: Vec<(Scope, u8)>,
     bytes_left: usize,
 }
@@ -23,7 +23,7 @@ pub(super) struct Highlighter {
 impl Highlighter {
     pub(super) fn new() -> Self {
         Self {
-            syntaxes: grammars(),
+            grammars: Grammars::default(),
             scopes: SCOPES
                 .iter()
                 .filter_map(|(name, class)| Some((Scope::new(name).ok()?, *class)))
@@ -32,10 +32,10 @@ impl Highlighter {
         }
     }
 
-    /// Without grammars, which take time to load.
+    /// Leaves all code plain.
     #[cfg(test)]
     pub(super) fn plain() -> Self {
-        Self { syntaxes: SyntaxSet::new(), scopes: Vec::new(), bytes_left: MAX_TOTAL_BYTES }
+        Self { bytes_left: 0, ..Self::new() }
     }
 
     /// Classes and lengths in UTF-16 units, alternating: `SYNTAX` in `page.js` names the
@@ -44,10 +44,10 @@ impl Highlighter {
         if code.len() > MAX_CODE_BYTES.min(self.bytes_left) {
             return Value::Null;
         }
-        let Some(syntax) = find_syntax(&self.syntaxes, language) else { return Value::Null };
+        let Some(mut parser) = self.grammars.parser(language) else { return Value::Null };
         self.bytes_left -= code.len();
         let mut spans = Spans::default();
-        let (mut parser, mut scopes) = (ParseState::new(syntax), ScopeStack::new());
+        let mut scopes = ScopeStack::new();
         for line in code.split_inclusive('\n') {
             if line.len() > MAX_LINE_BYTES || self.line(line, &mut parser, &mut scopes, &mut spans).is_none()
             {
@@ -61,11 +61,11 @@ impl Highlighter {
     fn line(
         &self,
         line: &str,
-        parser: &mut ParseState,
+        parser: &mut CodeParser,
         scopes: &mut ScopeStack,
         spans: &mut Spans,
     ) -> Option<()> {
-        let operations = parser.parse_line(line, &self.syntaxes).ok()?;
+        let operations = parser.line(line)?;
         let mut start = 0;
         for (at, operation) in operations {
             spans.push(self.class(scopes), line.get(start..at).unwrap_or_default());
@@ -106,21 +106,6 @@ impl Spans {
             self.0.iter().flat_map(|(class, n)| [json!(class), json!(n)]).collect()
         }
     }
-}
-
-/// By name, or by the extension of a file.
-fn find_syntax<'s>(syntaxes: &'s SyntaxSet, language: &str) -> Option<&'s SyntaxReference> {
-    let token = match language.to_ascii_lowercase().as_str() {
-        "" | "text" | "txt" | "plain" => return None,
-        "shell" | "console" | "zsh" => "sh",
-        "golang" => "go",
-        "jsonc" | "json5" => "json",
-        "c++" => "cpp",
-        "csharp" => "cs",
-        "docker" => "dockerfile",
-        _ => language,
-    };
-    syntaxes.find_syntax_by_token(token)
 }
 
 /// Scopes by prefix; the first match wins, so longer prefixes come first. Names follow
