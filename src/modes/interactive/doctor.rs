@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS, Settings};
 use crate::session::{ResourceOptions, bash_config};
-use crate::tui::term::{TerminalAnswers, ask_terminal};
+use crate::tui::term::{TerminalAnswers, TerminalReply, ask_terminal};
 use crate::tui::text::PictureFormat;
 use crate::tui::theme::{ColorDepth, TerminalColors};
 use crate::util::os;
@@ -70,19 +70,36 @@ pub struct DoctorInput<'a> {
 
 /// The report of `pi doctor`, as text. Asks the terminal and blocks meanwhile.
 pub fn doctor(input: &DoctorInput<'_>) -> String {
-    let answers = ask_terminal(questions(input.env), ANSWER_LIMIT);
-    let facts =
-        TerminalFacts { answers, is_running: false, tmux_extended_keys: tmux_extended_keys(input.env) };
+    let reply = ask_terminal(questions(input.env), ANSWER_LIMIT);
+    let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: tmux_extended_keys(input.env) };
     Report::of(input, &facts).text()
 }
 
 /// What was found out about the terminal.
 struct TerminalFacts {
-    answers: Option<TerminalAnswers>,
+    reply: TerminalReply,
     /// Whether the interface has the terminal, so that only what it asked is known.
     is_running: bool,
     /// tmux's option, if pi runs in tmux.
     tmux_extended_keys: Option<String>,
+}
+
+impl TerminalFacts {
+    fn answers(&self) -> Option<&TerminalAnswers> {
+        match &self.reply {
+            TerminalReply::Answers(answers) => Some(answers),
+            TerminalReply::Silence | TerminalReply::NotAsked => None,
+        }
+    }
+
+    /// What `row` makes of the answers, or why there are none.
+    fn row(&self, row: impl FnOnce(&TerminalAnswers) -> String) -> String {
+        match &self.reply {
+            TerminalReply::Answers(answers) => row(answers),
+            TerminalReply::Silence => "no answer".to_owned(),
+            TerminalReply::NotAsked => "not asked: input or output is not a terminal".to_owned(),
+        }
+    }
 }
 
 impl Effects {
@@ -104,7 +121,7 @@ impl Effects {
                 problems: &[],
             };
             let facts = TerminalFacts {
-                answers: Some(answers),
+                reply: TerminalReply::Answers(answers),
                 is_running: true,
                 tmux_extended_keys: tmux_extended_keys(&env),
             };
@@ -198,7 +215,7 @@ impl Report {
     fn terminal(&mut self, input: &DoctorInput<'_>, facts: &TerminalFacts) {
         let (env, settings) = (input.env, &input.settings.values);
         let looks = Looks { env, dirs: input.dirs };
-        let answers = facts.answers.as_ref();
+        let answers = facts.answers();
         let term = env.get("TERM").unwrap_or_else(|| "not set".to_owned());
         let version = answers.and_then(|answers| answers.version.clone()).or_else(|| env.get("TERM_PROGRAM"));
         let name =
@@ -212,14 +229,21 @@ impl Report {
         ];
         let within: Vec<&str> = hosts.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
         let yes_or = |is: bool, otherwise: &str| if is { "yes".to_owned() } else { otherwise.to_owned() };
-        let known = |is: fn(&TerminalAnswers) -> bool, no: &str| match answers {
-            _ if facts.is_running => "not asked while pi runs; see pi doctor".to_owned(),
-            Some(answers) => yes_or(is(answers), no),
-            None => "no answer".to_owned(),
+        let known = |is: fn(&TerminalAnswers) -> bool, no: &str| {
+            if facts.is_running {
+                "not asked while pi runs; see pi doctor".to_owned()
+            } else {
+                facts.row(|answers| yes_or(is(answers), no))
+            }
         };
-        let silent = TerminalAnswers::default();
-        let told = answers.unwrap_or(&silent);
         let depth = looks.color_depth(settings);
+        // Without answers pi goes by the environment; a terminal that is not asked may answer later.
+        let images_row = match facts.reply {
+            TerminalReply::Silence => images(env, settings, &TerminalAnswers::default()),
+            TerminalReply::Answers(_) | TerminalReply::NotAsked => {
+                facts.row(|answers| images(env, settings, answers))
+            }
+        };
         let mut rows = vec![
             ("name", name),
             ("within", if within.is_empty() { "nothing else".to_owned() } else { within.join(", ") }),
@@ -240,15 +264,28 @@ impl Report {
                 }
                 .to_owned(),
             ),
-            ("images", images(env, settings, told)),
-            ("links", yes_or(looks.shows_links(settings, told.version.as_deref()), "no")),
+            ("images", images_row),
+            (
+                "links",
+                yes_or(
+                    looks.shows_links(settings, answers.and_then(|answers| answers.version.as_deref())),
+                    "no",
+                ),
+            ),
             ("frames at once", known(|answers| answers.has_synchronized_output, "no")),
             ("clipboard", clipboard(env, is_remote)),
             ("theme", settings.theme.clone()),
-            ("colours", colors(&told.colors)),
+            ("colours", facts.row(|answers| colors(&answers.colors))),
             (
                 "light or dark",
-                yes_or(told.reports_scheme, "asked at the start only").replace("yes", "changes are followed"),
+                facts.row(|answers| {
+                    let is = if answers.reports_scheme {
+                        "changes are followed"
+                    } else {
+                        "asked at the start only"
+                    };
+                    is.to_owned()
+                }),
             ),
         ];
         if let Some(language) = language(env) {
@@ -268,7 +305,7 @@ impl Report {
             "tmux hides shift+enter: add `set -s extended-keys on` to ~/.tmux.conf, and with tmux 3.5 or newer \
              `set -s extended-keys-format csi-u`; ctrl+j inserts a line break anyway",
         );
-        let hides_keys = facts.answers.as_ref().is_some_and(|answers| !tells_keys_apart(answers));
+        let hides_keys = facts.answers().is_some_and(|answers| !tells_keys_apart(answers));
         self.advise(
             hides_keys && !in_tmux(env),
             "this terminal cannot tell shift+enter from enter: insert line breaks with ctrl+j, or with a \
@@ -567,7 +604,11 @@ pub(super) mod tests {
             colors: TerminalColors { background: Some([0x1d, 0x20, 0x21]), ..TerminalColors::default() },
             ..TerminalAnswers::default()
         };
-        let facts = TerminalFacts { answers: Some(answers), is_running: false, tmux_extended_keys: None };
+        let facts = TerminalFacts {
+            reply: TerminalReply::Answers(answers),
+            is_running: false,
+            tmux_extended_keys: None,
+        };
         let variables = [
             ("TERM", "foot"),
             ("COLORTERM", "truecolor"),
@@ -595,8 +636,11 @@ pub(super) mod tests {
 
     #[test]
     fn limits_of_a_terminal_lead_to_advice() {
-        let facts =
-            TerminalFacts { answers: None, is_running: false, tmux_extended_keys: Some("off".to_owned()) };
+        let facts = TerminalFacts {
+            reply: TerminalReply::Silence,
+            is_running: false,
+            tmux_extended_keys: Some("off".to_owned()),
+        };
         let variables =
             [("TERM", "tmux-256color"), ("TMUX", "/tmp/x"), ("SSH_TTY", "/dev/pts/1"), ("LANG", "C")];
         let report = report(&variables, &[], &facts);
@@ -610,7 +654,8 @@ pub(super) mod tests {
 
     #[test]
     fn unknown_and_broken_themes_are_named() {
-        let facts = TerminalFacts { answers: None, is_running: false, tmux_extended_keys: None };
+        let facts =
+            TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
         let files = [("settings.json", r#"{"theme": "drak"}"#), ("themes/mine.json", "{}")];
         let report = report(&[], &files, &facts).replace("\n     ", " ");
         assert!(
@@ -625,8 +670,30 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn terminal_that_is_silent_differs_from_one_that_is_not_asked() {
+        let variables = [("TERM", "xterm-256color"), ("LANG", "C.UTF-8")];
+        for (reply, expected) in [
+            (TerminalReply::Silence, "no answer"),
+            (TerminalReply::NotAsked, "not asked: input or output is not a terminal"),
+        ] {
+            let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: None };
+            let report = report(&variables, &[], &facts);
+            let found = |name: &str| {
+                let row = report.lines().find_map(|row| row.trim_start().strip_prefix(name));
+                row.map(|value| value.trim().to_owned())
+            };
+            for name in ["shift+enter, ctrl+enter", "frames at once", "colours", "light or dark"] {
+                assert_eq!(found(name).as_deref(), Some(expected), "{name} in\n{report}");
+            }
+            let images = if expected == "no answer" { "as lines of text" } else { expected };
+            assert_eq!(found("images").as_deref(), Some(images));
+        }
+    }
+
+    #[test]
     fn settings_without_effect_are_named() {
-        let facts = TerminalFacts { answers: None, is_running: false, tmux_extended_keys: None };
+        let facts =
+            TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
         let settings =
             r#"{"packages": ["npm:x"], "theme": "dark", "codemode": {"mode": "off"}, "extensions": null}"#;
         let report = report(&[], &[("settings.json", settings)], &facts).replace("\n     ", " ");

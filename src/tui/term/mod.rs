@@ -36,6 +36,6 @@ pub use input::{InputBroker, InputEvent, normalize_paste};
 pub use output::{TerminalOutput, record_output};
 pub use picture_codec::picture_strips;
 pub use picture_store::{PictureState, PictureStore};
-pub use probe::ask_terminal;
+pub use probe::{TerminalReply, ask_terminal};
 pub use reflow::{CursorRule, ReflowTraits};
 pub use row_mark::RowMark;

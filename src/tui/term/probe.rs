@@ -16,17 +16,33 @@ use super::answers::{self, Questions, TerminalAnswers};
 #[cfg(unix)]
 const MORE_QUESTIONS: &str = "\x1b7\x1b[?u\x1b8\x1b[?2026$p";
 
-/// Asks the terminal and waits for its answers, at most for `limit`. `None` if it answers
-/// nothing, or if standard input or output is no terminal. Blocks; keys typed meanwhile are lost.
-pub fn ask_terminal(questions: Questions, limit: Duration) -> Option<TerminalAnswers> {
+/// What came of asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TerminalReply {
+    Answers(TerminalAnswers),
+    /// It did not answer in time.
+    Silence,
+    /// Standard input or output is no terminal.
+    NotAsked,
+}
+
+/// Asks the terminal and waits for its answers, at most for `limit`. Blocks; keys typed meanwhile
+/// are lost.
+pub fn ask_terminal(questions: Questions, limit: Duration) -> TerminalReply {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        return None;
+        return TerminalReply::NotAsked;
     }
-    terminal::enable_raw_mode().ok()?;
+    if terminal::enable_raw_mode().is_err() {
+        return TerminalReply::NotAsked;
+    }
     let answers = ask(questions, limit);
     terminal::disable_raw_mode().ok();
-    let answers = answers.ok()?;
-    answers::are_complete(&answers).then(|| TerminalAnswers::read(&answers))
+    match answers {
+        Ok(answers) if answers::are_complete(&answers) => {
+            TerminalReply::Answers(TerminalAnswers::read(&answers))
+        }
+        Ok(_) | Err(_) => TerminalReply::Silence,
+    }
 }
 
 /// The console of Windows has no answers in its input.
