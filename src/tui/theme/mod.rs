@@ -70,18 +70,24 @@ impl Theme {
     }
 
     /// The theme `system` for a terminal with these colours. Where the background is unknown, or
-    /// there are fewer colours than 24 bits, it is the built-in theme for `background`.
+    /// there are fewer colours than 24 bits, it is the built-in theme for `background`; of 16
+    /// colours, those that cannot be read on the background are left out.
     pub fn system(colors: &TerminalColors, background: Appearance, depth: ColorDepth) -> Self {
         let appearance = colors.appearance().unwrap_or(background);
         let json = if appearance == Appearance::Dark { DARK } else { LIGHT };
         let own = load::load(json).expect("the compiled-in themes are valid; a test loads them");
         let derived = system::derive(colors, &own.colors).filter(|_| depth == ColorDepth::True);
-        let colors = derived.unwrap_or(own.colors);
+        let tokens = derived.unwrap_or(own.colors);
         Self {
             name: "system".to_owned(),
             appearance,
             colors: std::array::from_fn(|index| {
-                colors[index].to_terminal(depth, TABLE[index].kind, appearance)
+                let color = tokens[index].to_terminal(depth, TABLE[index].kind, appearance);
+                if depth == ColorDepth::Ansi {
+                    system::readable_of_16(color, colors, TABLE[index].token)
+                } else {
+                    color
+                }
             }),
             generation: next_generation(),
         }

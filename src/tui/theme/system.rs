@@ -4,6 +4,8 @@
 //! choose and moves towards white or black until it can be read on the page and in every box.
 //! Boxes are the background with a tint, as much as text on them allows.
 
+use ratatui::style::Color;
+
 use super::Appearance;
 use super::color::ThemeColor;
 use super::tokens::{Kind, TABLE, Token};
@@ -131,6 +133,33 @@ pub(super) fn derive(
     Some(std::array::from_fn(color))
 }
 
+/// `color`, the one of the 16 colours that `token` has, if it can be read on the terminal's
+/// background; otherwise its other half, bright or not, or blue for cyan; `None`, the terminal's
+/// own text, if these cannot be read either. Colours that the terminal did not tell stay.
+pub(super) fn readable_of_16(color: Option<Color>, terminal: &TerminalColors, token: Token) -> Option<Color> {
+    let Some(Color::Indexed(wanted @ 0..16)) = color else { return color };
+    let Some(background) = terminal.background else { return color };
+    let (_, least) = source(token);
+    let rgb = |index: u8| terminal.palette.get(usize::from(index)).copied().flatten();
+    let found = |index: u8| rgb(index).map(|rgb| contrast(rgb, background));
+    let Some(own) = found(wanted) else { return color };
+    let with_other_half = |index: u8| [index, index ^ 8];
+    let candidates = match usize::from(wanted % 8) {
+        // Black and white are greys here, and lead to no hue.
+        0 => vec![wanted],
+        CYAN => [with_other_half(wanted), with_other_half(wanted - 2)].concat(),
+        _ => with_other_half(wanted).to_vec(),
+    };
+    if own >= least {
+        return color;
+    }
+    // The user chose these colours, so less contrast than in other themes will do.
+    let enough = least.min(HINT);
+    let readable =
+        |from: f64| candidates.iter().copied().find(|index| found(*index).is_some_and(|is| is >= from));
+    readable(least).or_else(|| readable(enough)).map(Color::Indexed)
+}
+
 /// The background, and text on it.
 struct Page {
     background: Rgb,
@@ -199,11 +228,9 @@ fn luminance(rgb: Rgb) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use ratatui::style::Color;
-
     use super::super::{ColorDepth, Theme};
     use super::*;
+    use proptest::prelude::*;
 
     fn theme(colors: &TerminalColors) -> Theme {
         Theme::system(colors, Appearance::Dark, ColorDepth::True)
@@ -265,7 +292,93 @@ mod tests {
         })
     }
 
+    /// The palette of xterm on this background.
+    fn xterm(foreground: Rgb, background: Rgb) -> TerminalColors {
+        let low: [Rgb; 8] = [
+            [0, 0, 0],
+            [205, 0, 0],
+            [0, 205, 0],
+            [205, 205, 0],
+            [0, 0, 238],
+            [205, 0, 205],
+            [0, 205, 205],
+            [229, 229, 229],
+        ];
+        let high: [Rgb; 8] = [
+            [127, 127, 127],
+            [255, 0, 0],
+            [0, 255, 0],
+            [255, 255, 0],
+            [92, 92, 255],
+            [255, 0, 255],
+            [0, 255, 255],
+            [255, 255, 255],
+        ];
+        let palette = [low, high].concat();
+        TerminalColors {
+            foreground: Some(foreground),
+            background: Some(background),
+            palette: std::array::from_fn(|index| palette.get(index).copied()),
+        }
+    }
+
+    #[test]
+    fn pale_ones_of_16_colours_give_way_to_others_or_to_the_text_colour() {
+        let check = |colors: &TerminalColors, expected: [(Token, Option<u8>); 6]| {
+            let theme = Theme::system(colors, Appearance::Dark, ColorDepth::Ansi);
+            for (token, index) in expected {
+                assert_eq!(theme.color(token), index.map(Color::Indexed), "{token:?}");
+            }
+        };
+        check(
+            &xterm(BLACK, WHITE),
+            [
+                (Token::MdHeading, None),
+                (Token::Accent, Some(4)),
+                (Token::Success, None),
+                (Token::Error, Some(1)),
+                (Token::MdLink, Some(4)),
+                (Token::Dim, Some(8)),
+            ],
+        );
+        check(
+            &xterm(WHITE, BLACK),
+            [
+                (Token::MdHeading, Some(11)),
+                (Token::Accent, Some(14)),
+                (Token::Success, Some(10)),
+                (Token::Error, Some(9)),
+                (Token::MdLink, Some(12)),
+                (Token::Dim, Some(8)),
+            ],
+        );
+        // Solarized: its eighth colour is the background of the dark variant.
+        let mut solarized = xterm(WHITE, [0, 0x2b, 0x36]);
+        solarized.palette[8] = Some([0, 0x2b, 0x36]);
+        let theme = Theme::system(&solarized, Appearance::Dark, ColorDepth::Ansi);
+        assert_eq!((theme.color(Token::Dim), theme.color(Token::Border)), (None, None));
+    }
+
+    #[test]
+    fn colours_that_the_terminal_did_not_tell_stay() {
+        let white = TerminalColors { background: Some(WHITE), ..TerminalColors::default() };
+        let theme = Theme::system(&white, Appearance::Dark, ColorDepth::Ansi);
+        assert_eq!(theme.color(Token::MdHeading), Some(Color::Indexed(3)));
+    }
+
     proptest! {
+        #[test]
+        fn what_is_used_of_16_colours_can_be_read(colors in colors()) {
+            let theme = Theme::system(&colors, Appearance::Dark, ColorDepth::Ansi);
+            let page = colors.background.unwrap();
+            for row in TABLE.iter().filter(|row| row.kind == Kind::Foreground) {
+                let Some(Color::Indexed(index)) = theme.color(row.token) else { continue };
+                let Some(shown) = colors.palette[usize::from(index)] else { continue };
+                let least = source(row.token).1.min(HINT);
+                prop_assert!(contrast(shown, page) >= least, "{} is {index}", row.name);
+            }
+        }
+
         #[test]
         fn text_can_be_read_on_any_palette(colors in colors()) {
             let theme = theme(&colors);
