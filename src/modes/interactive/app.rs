@@ -24,7 +24,7 @@ use crate::util::paths;
 use super::super::slash::unknown_command;
 use super::actions;
 use super::attention;
-use super::clipboard;
+use super::clipboard::{self, COPIED_BY_TERMINAL};
 use super::commands;
 use super::completion;
 use super::dialogs::Dialogs;
@@ -562,7 +562,10 @@ impl App {
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Told(text) => self.status.hint = Some(text),
             EffectDone::Report(done) => self.dialogs.on_report(done),
-            EffectDone::NotCopied(text) => out.push(ScreenEffect::Control(Control::Copy(text)).into()),
+            EffectDone::NotCopied(text) => {
+                self.status.hint = Some(COPIED_BY_TERMINAL.to_owned());
+                out.push(ScreenEffect::Control(Control::Copy(text)).into());
+            }
             EffectDone::Exported(text) => self.tell(&text),
             EffectDone::SecretsFound { request, found } => {
                 self.dialogs.show(export::question(&request, &found));

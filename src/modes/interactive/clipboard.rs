@@ -116,6 +116,9 @@ impl Effects {
     }
 }
 
+/// What is known of a copy that the terminal got: terminals do not answer.
+pub(super) const COPIED_BY_TERMINAL: &str = "copied through the terminal, if it supports that";
+
 /// `-w` is for the clipboard of the terminal; tmux has it from 3.2 on.
 const TMUX_COPY: &[&str] = &["load-buffer", "-w", "-"];
 

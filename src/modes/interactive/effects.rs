@@ -21,6 +21,7 @@ use crate::util::git::{Head, Repository};
 
 use super::super::trace::CallFilter;
 use super::appearance::{Looks, in_tmux};
+use super::clipboard_owner::ClipboardOwner;
 use super::completion::FileFinder;
 use super::keybindings;
 use super::login::SignInTask;
@@ -54,6 +55,8 @@ pub(super) struct Effects {
     pub(super) themes: ResourceOptions,
     /// The sign-in in progress; dropping it cancels the sign-in.
     pub(super) sign_in: Option<SignInTask>,
+    /// Owns what was copied to this machine's clipboard.
+    pub(super) clipboard: ClipboardOwner<arboard::Clipboard>,
     /// Number of searches in the tree so far; only the last one counts.
     pub(super) tree_searches: Arc<AtomicU64>,
 }
@@ -251,26 +254,17 @@ impl Effects {
         !remote && has_display
     }
 
-    /// Copies to this machine's clipboard; answers with [`EffectDone::Told`].
+    /// Copies to this machine's clipboard; answers with [`EffectDone::Told`], or with
+    /// [`EffectDone::NotCopied`] if that fails: the terminal may have a clipboard of its own.
     pub(super) fn copy(&self, text: String) {
-        let done = self.done.clone();
+        let (clipboard, done) = (self.clipboard.clone(), self.done.clone());
         tokio::task::spawn_blocking(move || {
-            let told = match copy_locally(&text) {
+            drop(done.send(match clipboard.copy(&text) {
                 Ok(()) => EffectDone::Told("copied".to_owned()),
-                Err(error) => EffectDone::Failed(format!("cannot copy: {error}")),
-            };
-            drop(done.send(told));
+                Err(_) => EffectDone::NotCopied(text),
+            }));
         });
     }
-}
-
-/// Copies text to this machine's clipboard. Blocks.
-///
-/// # Errors
-/// If there is none, as over ssh; the terminal may still have one.
-fn copy_locally(text: &str) -> Result<(), String> {
-    let mut clipboard = arboard::Clipboard::new().map_err(|error| error.to_string())?;
-    clipboard.set_text(text).map_err(|error| error.to_string())
 }
 
 /// Opens `text` in the user's editor: the command line `editor`, or that of the environment.

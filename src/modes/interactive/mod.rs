@@ -11,6 +11,7 @@ mod attachments;
 mod attention;
 mod block_cursor;
 mod clipboard;
+mod clipboard_owner;
 mod commands;
 mod completion;
 mod context_facts;
@@ -71,6 +72,7 @@ use super::changelog::News;
 use super::output::write_err;
 use app::App;
 use appearance::{Looks, in_tmux, reflow_traits};
+use clipboard::COPIED_BY_TERMINAL;
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
@@ -491,7 +493,7 @@ impl Interactive {
         if has_clipboard {
             return;
         }
-        self.app.status.hint = Some("copied through the terminal, if it supports that".to_owned());
+        self.app.status.hint = Some(COPIED_BY_TERMINAL.to_owned());
     }
 
     /// Ends the session, restores the terminal, and prints how to resume.

@@ -24,6 +24,7 @@ use super::super::output::{tell_if_opening_is_slow, write_err};
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
 use super::appearance::{Looks, in_tmux, is_xterm, questions, reflow_traits};
+use super::clipboard_owner::ClipboardOwner;
 use super::effects::Effects;
 use super::frames::FrameClock;
 use super::fullscreen;
@@ -187,6 +188,7 @@ fn effects(
         services: Arc::clone(&start.services),
         themes: start.themes.clone(),
         sign_in: None,
+        clipboard: ClipboardOwner::default(),
         tree_searches: Arc::default(),
     }
 }
