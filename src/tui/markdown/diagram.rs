@@ -38,7 +38,8 @@ pub(super) fn draw(source: &str, room: u16, theme: &Theme, options: &MarkdownOpt
         Ok(rows) => rows,
         Err(reason) => return Diagram::Source(hint(reason, room, theme)),
     };
-    let line = theme.style(Token::MdCodeBlockBorder);
+    // They say what leads where, so they are not as pale as frames.
+    let line = theme.style(Token::Dim);
     let style = |ink: Ink| match ink {
         Ink::Line => line,
         Ink::Text => options.base,
@@ -69,4 +70,25 @@ fn hint(reason: Undrawn, room: u16, theme: &Theme) -> Option<Row> {
 /// The source without control characters except tabs.
 fn copied(source: &str) -> String {
     source.split('\t').map(sanitize).collect::<Vec<_>>().join("\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::theme::{Appearance, ColorDepth};
+    use super::*;
+
+    #[test]
+    fn lines_of_a_diagram_are_as_readable_as_hints() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let options = MarkdownOptions::default();
+        let Diagram::Drawn(rows) = draw("flowchart LR\nA --> B\n", 40, &theme, &options) else {
+            panic!("not drawn");
+        };
+        let spans: Vec<_> = rows.iter().flat_map(|row| row.line.spans.iter()).collect();
+        for (text, token) in [("─►", Some(Token::Dim)), ("A", None)] {
+            let found = spans.iter().find(|span| span.content.contains(text));
+            let expected = token.and_then(|token| theme.color(token));
+            assert_eq!(found.map(|span| span.style.fg), Some(expected), "{text}");
+        }
+    }
 }
