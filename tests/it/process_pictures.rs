@@ -107,6 +107,26 @@ async fn a_terminal_gets_the_pictures_that_its_answers_name() {
     }
 }
 
+/// The screen has room, so that the picture is the last thing that changes.
+#[tokio::test(flavor = "multi_thread")]
+async fn fullscreen_draws_a_picture_that_is_unpacked_after_everything_else() {
+    let answers: TerminalAnswers = &[
+        (b"\x1b[>0q", "\x1bP>|XTerm(390)\x1b\\"),
+        (b"\x1b[16t", "\x1b[6;20;10t"),
+        (b"\x1b[c", "\x1b[?63;1;4c"),
+    ];
+    let (home, _server) = home_with_picture().await;
+    let arguments = ["--tui-mode", "fullscreen"];
+    let env = [("TERM", "xterm-256color")];
+    let pty = Pty::start_on(answers, &home, &home.project(), SIZE, &arguments, &env);
+    pty.wait_idle();
+    pty.keys("look\r");
+    pty.wait_text("A lamp.");
+    pty.wait_log("the picture", |log| log.matches("\x1bP0;1;0q\"1;1;300;20").count() == 5);
+    pty.keys("\x04");
+    assert!(pty.end().0.success());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn cells_of_another_size_get_pictures_of_their_size() {
     let (home, _server) = home_with_picture().await;

@@ -174,10 +174,11 @@ impl Interactive {
                 () = until(draw_at) => self.draw(),
                 () = until(draft_at) => self.save_draft(),
             }
-            self.plan_frame();
             if self.frames.is_due() {
                 self.draw();
             }
+            // After drawing, which forgets what was planned.
+            self.plan_frame();
         }
     }
 
