@@ -126,6 +126,9 @@ impl InputArea {
     pub(super) fn update_completion(&mut self, cx: &CompletionCx<'_>) {
         if std::mem::take(&mut self.wants_path) {
             self.completion.force(&self.prompt.composer, cx);
+        } else if self.prompt.composer.is_browsing_history() {
+            // Suggestions for a command among earlier prompts would take the arrow keys.
+            self.completion.close();
         } else {
             self.completion.update(&self.prompt.composer, cx);
         }
@@ -275,6 +278,26 @@ mod tests {
         check("", None, 500, false);
         check("", Some(KeyCode::Left), 10, false);
         check("text", None, 10, false);
+    }
+
+    #[test]
+    fn arrow_keys_pass_commands_among_earlier_prompts() {
+        let (keymap, mut input, session) = (keymap(), InputArea::new(), session());
+        input.prompt.composer.set_history(["one", "/quit", "/fullscreen", "two"]);
+        input.prompt.composer.set_text("draft");
+        let mut press = |code: KeyCode| {
+            input.on_key(&KeyEvent::new(code, KeyModifiers::NONE), false, &keymap);
+            input.update_completion(&CompletionCx { session: &session, models: &[], home: None });
+            (input.prompt.composer.text(), input.completion.is_open())
+        };
+        // The first one goes to the start of the draft.
+        press(KeyCode::Up);
+        let keys = [[KeyCode::Up; 4], [KeyCode::Down; 4]].concat();
+        let shown: Vec<_> = keys.into_iter().map(&mut press).collect();
+        let expected = ["two", "/fullscreen", "/quit", "one", "/quit", "/fullscreen", "two", "draft"];
+        assert_eq!(shown, expected.map(|text| (text.to_owned(), false)));
+        let edited = [KeyCode::Up, KeyCode::Up, KeyCode::Up, KeyCode::End, KeyCode::Backspace].map(press);
+        assert_eq!(edited.last(), Some(&("/fullscree".to_owned(), true)));
     }
 
     #[test]

@@ -180,6 +180,11 @@ impl Composer {
         self.history.add(text);
     }
 
+    /// Whether the text is an unchanged entry of the history.
+    pub fn is_browsing_history(&self) -> bool {
+        self.history.is_browsing()
+    }
+
     /// Replaces the history; the last text is the newest.
     pub fn set_history<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>) {
         self.history.clear();
