@@ -8,24 +8,11 @@ use std::fs;
 
 use ratatui::layout::Size;
 
-use pty::{Pty, TestHome};
-use sse_server::{Reply, SseServer};
+use support::chat;
+use support::pty::{Pty, TestHome};
+use support::sse_server::{Reply, SseServer};
 
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/chat.rs"]
-mod chat;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/files.rs"]
-mod files;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/pty.rs"]
-mod pty;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/sse_server.rs"]
-mod sse_server;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/virtual_terminal.rs"]
-mod virtual_terminal;
+mod support;
 
 const SIZE: Size = Size { width: 120, height: 40 };
 

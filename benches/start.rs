@@ -13,26 +13,13 @@ use ratatui::layout::Size;
 use tokio::runtime::{Builder, Runtime};
 
 use long_session::LongSession;
-use pty::{Pty, TestHome};
-use sse_server::{Reply, SseServer};
+use support::chat;
+use support::pty::{Pty, TestHome};
+use support::sse_server::{Reply, SseServer};
 
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/chat.rs"]
-mod chat;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/files.rs"]
-mod files;
 #[path = "../tests/it/support/long_session.rs"]
 mod long_session;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/pty.rs"]
-mod pty;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/sse_server.rs"]
-mod sse_server;
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
-#[path = "../tests/it/support/virtual_terminal.rs"]
-mod virtual_terminal;
+mod support;
 
 const SIZE: Size = Size { width: 120, height: 40 };
 

@@ -469,8 +469,7 @@ impl Chosen {
     ) -> anyhow::Result<ExitCode> {
         let Self { services, folders, cwd, open, problems } = self;
         let credentials = services.credentials.clone();
-        let (handle, events) =
-            modes::tell_if_opening_is_slow(session::start(Arc::clone(&services), cwd, open, deltas)).await?;
+        let (handle, events) = modes::open_session(&services, cwd, open, deltas).await?;
         if let Some(name) = &args.name {
             handle.send(SessionCommand::SetName { name: name.clone() });
         }

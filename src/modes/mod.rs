@@ -12,6 +12,7 @@ mod export;
 mod interactive;
 mod json;
 mod models;
+mod opening;
 mod output;
 mod print;
 mod rpc;
@@ -38,10 +39,8 @@ pub use interactive::{
 };
 pub use json::json;
 pub use models::list_models;
-pub use output::{
-    Terminals, after_output, give_up, report_error, report_notes, report_usage, tell_if_opening_is_slow,
-    tell_if_slow,
-};
+pub use opening::open_session;
+pub use output::{Terminals, after_output, give_up, report_error, report_notes, report_usage, tell_if_slow};
 pub use print::print;
 pub use rpc::{RPC_COMMANDS, RpcCommandRow, RpcStart, rpc};
 pub use screen_reader::screen_reader;

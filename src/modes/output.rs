@@ -79,23 +79,6 @@ pub(super) fn write_err(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", without_escapes(text)));
 }
 
-/// How long a session may take to open without an explanation.
-const SLOW_OPENING: Duration = Duration::from_secs(5);
-
-/// Waits for a session to open, and prints a message if that takes long: its directory or those
-/// of pi may be on a disk that does not respond.
-pub async fn tell_if_opening_is_slow<T>(opening: impl Future<Output = T>) -> T {
-    let mut opening = pin!(opening);
-    if let Ok(opened) = tokio::time::timeout(SLOW_OPENING, &mut opening).await {
-        return opened;
-    }
-    write_err(
-        "pi: opening the session takes long; if a disk with this directory, ~/.pi or the sessions does not respond, \
-         press ctrl+c and check it",
-    );
-    opening.await
-}
-
 /// Waits for a token renewal, and prints a message if that takes a while.
 pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
     let mut settled = pin!(settled);

@@ -9,7 +9,7 @@ use ratatui::layout::{Position, Size};
 use tokio::sync::mpsc;
 
 use crate::config::{Env, TuiMode};
-use crate::session::{self, Deltas, OpenSession, ResourceOptions, Services, SessionEvents, SessionHandle};
+use crate::session::{Deltas, OpenSession, ResourceOptions, Services, SessionEvents, SessionHandle};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::{
     InlineWindow, InputBroker, Questions, TerminalAnswers, TerminalGuard, TerminalModes, TerminalOutput,
@@ -20,7 +20,8 @@ use crate::util::process;
 
 use super::super::Prompt;
 use super::super::changelog;
-use super::super::output::{tell_if_opening_is_slow, write_err};
+use super::super::opening::open_session;
+use super::super::output::write_err;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
 use super::appearance::{Looks, in_tmux, is_xterm, questions, reflow_traits};
@@ -88,13 +89,8 @@ pub struct InteractiveStart {
 /// # Errors
 /// If the session cannot be opened or the terminal cannot be used.
 pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
-    let (handle, events) = tell_if_opening_is_slow(session::start(
-        Arc::clone(&start.services),
-        start.cwd.clone(),
-        start.open.clone(),
-        Deltas::Wanted,
-    ))
-    .await?;
+    let (handle, events) =
+        open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
     // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
     let _note = PanicNote;

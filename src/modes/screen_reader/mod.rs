@@ -10,7 +10,6 @@ mod narrator;
 
 use std::io::{self, BufRead as _};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -19,14 +18,15 @@ use tokio::sync::mpsc;
 
 use crate::agent::QueueKind;
 use crate::session::{
-    self, Deltas, OtherCommands, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
+    Deltas, OtherCommands, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
     SessionUpdate, WhenBusy,
 };
 use crate::util::process;
 
 use super::InteractiveStart;
 use super::changelog;
-use super::output::{tell_if_opening_is_slow, write_out};
+use super::opening::open_session;
+use super::output::write_out;
 use super::print::shut_down;
 use super::signals::EndSignals;
 use menu::Menu;
@@ -42,13 +42,8 @@ const QUIT_WAIT: Duration = Duration::from_secs(3);
 /// # Errors
 /// If the session cannot be opened.
 pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> {
-    let (handle, events) = tell_if_opening_is_slow(session::start(
-        Arc::clone(&start.services),
-        start.cwd.clone(),
-        start.open.clone(),
-        Deltas::Wanted,
-    ))
-    .await?;
+    let (handle, events) =
+        open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
     let signals = EndSignals::new().context("cannot listen for signals")?;
     say(&["pi, in screen-reader mode. Type a prompt, or /help.".to_owned()]);
     if changelog::take_news(&start, &handle.state().settings).is_some() {

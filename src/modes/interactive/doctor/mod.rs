@@ -5,26 +5,25 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ai::Catalog;
-use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS, Settings};
+use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS};
 use crate::session::{ResourceOptions, bash_config};
-use crate::tui::term::{TerminalAnswers, TerminalReply, ask_terminal};
-use crate::tui::text::PictureFormat;
-use crate::tui::theme::{ColorDepth, TerminalColors};
+use crate::tui::term::{TerminalReply, ask_terminal};
 use crate::util::os;
 
-use super::appearance::{Looks, in_tmux, is_xterm, questions};
+use super::appearance::{Looks, in_tmux, questions};
 use super::effects::Effects;
 use super::keybindings;
 use super::msg::EffectDone;
-use super::pictures;
 use super::reports::{ReportDone, ReportKind};
-use super::terminal_env;
 use super::theme_files::{ThemePlaces, trusted_project};
+
+use terminal::{TerminalFacts, tmux_extended_keys};
+
+mod terminal;
 
 /// How long the terminal may take to answer, also over a slow connection.
 const ANSWER_LIMIT: Duration = Duration::from_millis(800);
@@ -73,33 +72,6 @@ pub fn doctor(input: &DoctorInput<'_>) -> String {
     let reply = ask_terminal(questions(input.env), ANSWER_LIMIT);
     let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: tmux_extended_keys(input.env) };
     Report::of(input, &facts).text()
-}
-
-/// What was found out about the terminal.
-struct TerminalFacts {
-    reply: TerminalReply,
-    /// Whether the interface has the terminal, so that only what it asked is known.
-    is_running: bool,
-    /// tmux's option, if pi runs in tmux.
-    tmux_extended_keys: Option<String>,
-}
-
-impl TerminalFacts {
-    fn answers(&self) -> Option<&TerminalAnswers> {
-        match &self.reply {
-            TerminalReply::Answers(answers) => Some(answers),
-            TerminalReply::Silence | TerminalReply::NotAsked => None,
-        }
-    }
-
-    /// What `row` makes of the answers, or why there are none.
-    fn row(&self, row: impl FnOnce(&TerminalAnswers) -> String) -> String {
-        match &self.reply {
-            TerminalReply::Answers(answers) => row(answers),
-            TerminalReply::Silence => "no answer".to_owned(),
-            TerminalReply::NotAsked => "not asked: input or output is not a terminal".to_owned(),
-        }
-    }
 }
 
 impl Effects {
@@ -164,17 +136,6 @@ impl Effects {
     }
 }
 
-/// tmux's option, which decides whether it passes shift+enter on.
-fn tmux_extended_keys(env: &Env) -> Option<String> {
-    if !in_tmux(env) {
-        return None;
-    }
-    let mut show = Command::new("tmux");
-    show.args(["show-options", "-gv", "extended-keys"]).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = show.output().ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
 /// Sections of rows, and what to change.
 #[derive(Default)]
 struct Report {
@@ -192,7 +153,8 @@ struct Section {
 impl Report {
     fn of(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Self {
         let mut report = Self::default();
-        report.terminal(input, facts);
+        report.section("Terminal", ["Property", "This terminal"], terminal::rows(input, facts));
+        report.advice.extend(terminal::advice(input, facts));
         report.files(input);
         report.providers(input);
         report.programs(input);
@@ -210,118 +172,6 @@ impl Report {
         if condition {
             self.advice.push(text.to_owned());
         }
-    }
-
-    fn terminal(&mut self, input: &DoctorInput<'_>, facts: &TerminalFacts) {
-        let (env, settings) = (input.env, &input.settings.values);
-        let looks = Looks { env, dirs: input.dirs };
-        let answers = facts.answers();
-        let term = env.get("TERM").unwrap_or_else(|| "not set".to_owned());
-        let version = answers.and_then(|answers| answers.version.clone()).or_else(|| env.get("TERM_PROGRAM"));
-        let name =
-            version.map_or_else(|| format!("TERM={term}"), |version| format!("{version}, TERM={term}"));
-        let is_remote = terminal_env::is_remote(env);
-        let hosts = [
-            (in_tmux(env), "tmux"),
-            (env.is_set("STY"), "screen"),
-            (env.is_set("ZELLIJ"), "zellij"),
-            (is_remote, "ssh"),
-        ];
-        let within: Vec<&str> = hosts.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
-        let yes_or = |is: bool, otherwise: &str| if is { "yes".to_owned() } else { otherwise.to_owned() };
-        let known = |is: fn(&TerminalAnswers) -> bool, no: &str| {
-            if facts.is_running {
-                "not asked while pi runs; see pi doctor".to_owned()
-            } else {
-                facts.row(|answers| yes_or(is(answers), no))
-            }
-        };
-        let depth = looks.color_depth(settings);
-        // Without answers pi goes by the environment; a terminal that is not asked may answer later.
-        let images_row = match facts.reply {
-            TerminalReply::Silence => images(env, settings, &TerminalAnswers::default()),
-            TerminalReply::Answers(_) | TerminalReply::NotAsked => {
-                facts.row(|answers| images(env, settings, answers))
-            }
-        };
-        let mut rows = vec![
-            ("name", name),
-            ("within", if within.is_empty() { "nothing else".to_owned() } else { within.join(", ") }),
-            (
-                "shift+enter, ctrl+enter",
-                match facts.tmux_extended_keys.as_deref() {
-                    Some(option) => format!("tmux: extended-keys {option}"),
-                    None => known(tells_keys_apart, "the same as enter"),
-                },
-            ),
-            (
-                "24-bit colour",
-                match depth {
-                    ColorDepth::True => "yes",
-                    ColorDepth::Indexed => "no: 256 colours",
-                    ColorDepth::Ansi => "no: 16 colours",
-                    ColorDepth::None => "no: no colours",
-                }
-                .to_owned(),
-            ),
-            ("images", images_row),
-            (
-                "links",
-                yes_or(
-                    looks.shows_links(settings, answers.and_then(|answers| answers.version.as_deref())),
-                    "no",
-                ),
-            ),
-            ("frames at once", known(|answers| answers.has_synchronized_output, "no")),
-            ("clipboard", clipboard(env, is_remote)),
-            ("theme", settings.theme.clone()),
-            ("colours", facts.row(|answers| colors(&answers.colors))),
-            (
-                "light or dark",
-                facts.row(|answers| {
-                    let is = if answers.reports_scheme {
-                        "changes are followed"
-                    } else {
-                        "asked at the start only"
-                    };
-                    is.to_owned()
-                }),
-            ),
-        ];
-        if let Some(language) = language(env) {
-            rows.push(("language", language));
-        }
-        self.section("Terminal", ["Property", "This terminal"], rows);
-        self.advise_terminal(input, facts, depth);
-    }
-
-    fn advise_terminal(&mut self, input: &DoctorInput<'_>, facts: &TerminalFacts, depth: ColorDepth) {
-        let env = input.env;
-        let is_dumb = env.get("TERM").is_none_or(|term| term == "dumb");
-        self.advise(is_dumb, "TERM is not set, or dumb: pi has no interface here; use pi -p \"…\"");
-        let is_off = facts.tmux_extended_keys.as_deref() == Some("off");
-        self.advise(
-            is_off,
-            "tmux hides shift+enter: add `set -s extended-keys on` to ~/.tmux.conf, and with tmux 3.5 or newer \
-             `set -s extended-keys-format csi-u`; ctrl+j inserts a line break anyway",
-        );
-        let hides_keys = facts.answers().is_some_and(|answers| !tells_keys_apart(answers));
-        self.advise(
-            hides_keys && !in_tmux(env),
-            "this terminal cannot tell shift+enter from enter: insert line breaks with ctrl+j, or with a \
-             backslash before enter",
-        );
-        self.advise(
-            matches!(depth, ColorDepth::Indexed | ColorDepth::Ansi) && !is_dumb,
-            "if the terminal shows 24-bit colours, set COLORTERM=truecolor or the setting \
-             terminal.trueColor to \"on\"",
-        );
-        let is_utf8 = language(env).is_some_and(|name| name.to_lowercase().replace('-', "").contains("utf8"));
-        self.advise(!is_utf8, "set LANG to a UTF-8 locale such as C.UTF-8; other text may look wrong");
-        self.advise(
-            env.is_set("WAYLAND_DISPLAY") && program(env, "wl-paste").is_none(),
-            "install wl-clipboard to paste images from the Wayland clipboard",
-        );
     }
 
     fn files(&mut self, input: &DoctorInput<'_>) {
@@ -464,52 +314,6 @@ fn kept_settings(settings: &EffectiveSettings) -> Option<String> {
     })
 }
 
-/// Whether shift+enter and ctrl+enter differ from enter.
-fn tells_keys_apart(answers: &TerminalAnswers) -> bool {
-    answers.has_kitty_keys || is_xterm(answers.version.as_deref())
-}
-
-/// How images are shown.
-fn images(env: &Env, settings: &Settings, answers: &TerminalAnswers) -> String {
-    let cell = answers.cell_pixels.or_else(pictures::cell_size);
-    let size = cell.map(|(width, height)| format!(", cells of {width}×{height} pixels")).unwrap_or_default();
-    let protocol = match pictures::format(env, settings, answers) {
-        None => return "as lines of text".to_owned(),
-        Some(PictureFormat::Kitty) => "kitty protocol with placeholders",
-        Some(PictureFormat::KittyInTmux) => "kitty protocol with placeholders, through tmux",
-        Some(PictureFormat::Iterm) => "iTerm2's protocol",
-        Some(PictureFormat::Sixel) if cell.is_none() => {
-            return "as lines of text: the terminal has sixels, but does not say how large a cell is"
-                .to_owned();
-        }
-        Some(PictureFormat::Sixel) => "sixels",
-    };
-    [protocol, &size].concat()
-}
-
-/// What the terminal told about its colours.
-fn colors(colors: &TerminalColors) -> String {
-    let Some([red, green, blue]) = colors.background else { return "not told".to_owned() };
-    let n_known = colors.palette.iter().flatten().count();
-    format!("background #{red:02x}{green:02x}{blue:02x}, {n_known} of 16 of the palette")
-}
-
-/// Where copied text goes.
-fn clipboard(env: &Env, is_remote: bool) -> String {
-    let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
-    if has_display && !is_remote && !in_tmux(env) {
-        "this machine's".to_owned()
-    } else {
-        "the terminal's, for copying (OSC 52)".to_owned()
-    }
-}
-
-/// The locale that decides about characters.
-fn language(env: &Env) -> Option<String> {
-    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
-    names.iter().find_map(|name| env.get(name).filter(|value| !value.is_empty()))
-}
-
 /// A path, and whether something is there.
 fn describe(path: &Path, dirs: &Dirs) -> String {
     let shown = dirs.display(path);
@@ -549,6 +353,8 @@ fn program(env: &Env, name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 pub(super) mod tests {
     use crate::config::LiveSettings;
+    use crate::tui::term::TerminalAnswers;
+    use crate::tui::theme::TerminalColors;
 
     use super::*;
 

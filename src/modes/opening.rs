@@ -1,0 +1,35 @@
+//! Opens the session of a front end.
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::session::{self, Deltas, OpenError, OpenSession, Services, SessionEvents, SessionHandle};
+
+use super::output::write_err;
+
+/// How long opening may take without an explanation.
+const SLOW_OPENING: Duration = Duration::from_secs(5);
+
+/// Opens a session, and prints a message if that takes long: its directory or those of pi may be
+/// on a disk that does not respond.
+///
+/// # Errors
+/// As for [`session::start`].
+pub async fn open_session(
+    services: &Arc<Services>,
+    cwd: PathBuf,
+    open: OpenSession,
+    deltas: Deltas,
+) -> Result<(SessionHandle, SessionEvents), OpenError> {
+    let mut opening = pin!(session::start(Arc::clone(services), cwd, open, deltas));
+    if let Ok(opened) = tokio::time::timeout(SLOW_OPENING, &mut opening).await {
+        return opened;
+    }
+    write_err(
+        "pi: opening the session takes long; if a disk with this directory, ~/.pi or the sessions does not respond, \
+         press ctrl+c and check it",
+    );
+    opening.await
+}
