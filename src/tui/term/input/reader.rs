@@ -43,6 +43,8 @@ struct State {
     is_wanted: bool,
     /// Whether the thread may be touching the terminal.
     is_reading: bool,
+    /// Whether the thread takes bytes from the terminal, which are not in `bytes` yet.
+    is_taking: bool,
     is_over: bool,
 }
 
@@ -84,9 +86,14 @@ impl Reader {
         take(&mut self.shared.lock())
     }
 
-    /// Whether the terminal has sent bytes that nobody has read.
+    /// Whether the terminal has sent bytes that nobody has taken from here.
     pub(super) fn has_unread(&self) -> bool {
         let mut end = [PollFd::from_borrowed_fd(self.terminal.as_fd(), PollFlags::IN)];
+        // Held while the terminal is asked, so that the thread does not take the bytes meanwhile.
+        let state = self.shared.lock();
+        if state.is_taking || !state.bytes.is_empty() {
+            return true;
+        }
         poll(&mut end, Some(&Timespec::default())).is_ok()
             && end.iter().any(|end| end.revents().contains(PollFlags::IN))
     }
@@ -184,10 +191,15 @@ fn read_all(shared: &Shared, mut terminal: File, mut wake: PipeReader) -> io::Er
         if !has_input {
             continue;
         }
-        match terminal.read(&mut chunk) {
+        shared.lock().is_taking = true;
+        let read = terminal.read(&mut chunk);
+        let mut state = shared.lock();
+        state.is_taking = false;
+        match read {
             Ok(0) => return io::ErrorKind::UnexpectedEof,
             Ok(count) => {
-                shared.lock().bytes.extend(chunk.iter().take(count));
+                state.bytes.extend(chunk.iter().take(count));
+                drop(state);
                 shared.changed.notify_all();
                 shared.arrived.notify_one();
             }
@@ -220,6 +232,20 @@ mod tests {
     fn reader() -> (Reader, PipeWriter) {
         let (terminal, keys) = io::pipe().unwrap();
         (Reader::start(File::from(OwnedFd::from(terminal))).unwrap(), keys)
+    }
+
+    #[test]
+    fn what_has_arrived_is_known_until_it_is_taken() {
+        let (reader, mut keys) = reader();
+        for round in 0..2_000 {
+            assert!(!reader.has_unread(), "nothing was typed in round {round}");
+            keys.write_all(b"a").unwrap();
+            // The thread takes the byte at any moment between these calls.
+            for _ in 0..10 {
+                assert!(reader.has_unread(), "round {round}");
+            }
+            assert_eq!(reader.bytes_within(LONG).unwrap().unwrap(), b"a");
+        }
     }
 
     #[test]
