@@ -62,18 +62,14 @@ fn terminal_name(env: &Env, version: Option<&str>) -> &'static str {
         ];
         return known.iter().find(|(start, _)| version.starts_with(start)).map_or("", |(_, name)| name);
     }
-    let program = env.get("TERM_PROGRAM").unwrap_or_default();
-    let term = env.get("TERM").unwrap_or_default();
-    match (program.as_str(), term.as_str()) {
-        (_, "xterm-ghostty") => "ghostty",
-        (_, "xterm-kitty") => "kitty",
-        (_, "alacritty" | "alacritty-direct") => "alacritty",
-        (_, "foot" | "foot-direct" | "foot-extra") => "foot",
-        (_, "rxvt-unicode" | "rxvt-unicode-256color") => "urxvt",
-        (_, "st" | "st-256color") => "st",
-        ("WezTerm", _) => "wezterm",
-        ("vscode", _) => "vscode",
-        ("ghostty", _) => "ghostty",
+    let named = name_by_term(&env.get("TERM").unwrap_or_default());
+    if !named.is_empty() {
+        return named;
+    }
+    match env.get("TERM_PROGRAM").unwrap_or_default().as_str() {
+        "WezTerm" => "wezterm",
+        "vscode" => "vscode",
+        "ghostty" => "ghostty",
         _ if env.is_set("KONSOLE_VERSION") => "konsole",
         _ if env.is_set("VTE_VERSION") => "vte",
         _ if env.is_set("WT_SESSION") => "windows-terminal",
@@ -81,6 +77,22 @@ fn terminal_name(env: &Env, version: Option<&str>) -> &'static str {
         _ => "",
     }
 }
+
+/// The terminal that has this value of `TERM` for itself.
+fn name_by_term(term: &str) -> &'static str {
+    match term {
+        "xterm-ghostty" => "ghostty",
+        "xterm-kitty" => "kitty",
+        "alacritty" | "alacritty-direct" => "alacritty",
+        "foot" | "foot-direct" | "foot-extra" => "foot",
+        "rxvt-unicode" | "rxvt-unicode-256color" => "urxvt",
+        "st" | "st-256color" => "st",
+        _ => "",
+    }
+}
+
+/// Those that show links in any version that pi meets.
+const LINKING: [&str; 6] = ["alacritty", "foot", "ghostty", "kitty", "vscode", "wezterm"];
 
 /// Chooses colours and links; environment and directories, apart from the settings.
 pub(super) struct Looks<'a> {
@@ -101,16 +113,14 @@ impl Looks<'_> {
 
     fn has_links(&self, version: Option<&str>) -> bool {
         let program = self.env.get("TERM_PROGRAM").unwrap_or_default();
-        let term = self.env.get("TERM").unwrap_or_default();
+        let outer = name_by_term(&self.env.get("TERM").unwrap_or_default());
         let programs = ["iTerm.app", "WezTerm", "vscode", "ghostty", "WarpTerminal", "zed"];
         match terminal_name(self.env, version) {
-            "alacritty" | "foot" | "ghostty" | "kitty" | "vscode" | "wezterm" => true,
+            name if LINKING.contains(&name) => true,
             // Those that tell their version are newer than 0.50, which has links.
             "vte" => version.is_some() || self.vte_version() >= 5_000,
             // It passes them on to its terminal.
-            "zellij" if ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"].contains(&term.as_str()) => {
-                true
-            }
+            "zellij" if LINKING.contains(&outer) => true,
             _ => programs.contains(&program.as_str()) || self.env.is_set("WT_SESSION"),
         }
     }

@@ -71,7 +71,7 @@ use super::Prompt;
 use super::changelog::News;
 use super::output::write_err;
 use app::App;
-use appearance::{Looks, in_tmux, reflow_traits};
+use appearance::{Looks, in_tmux};
 use clipboard::COPIED_BY_TERMINAL;
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
@@ -227,7 +227,7 @@ impl Interactive {
         let has_other_colors = values.theme == "system" && before.colors != self.effects.answers.colors;
         let (version, version_before) = (self.effects.answers.version.as_deref(), before.version.as_deref());
         if version != version_before {
-            self.terminal.set_traits(reflow_traits(&self.effects.env, version));
+            self.terminal.follow_version(&self.effects.env, version);
         }
         let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
         let has_other_links = looks.shows_links(values, version) != looks.shows_links(values, version_before);

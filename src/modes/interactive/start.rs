@@ -24,7 +24,7 @@ use super::super::opening::open_session;
 use super::super::output::write_err;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
-use super::appearance::{Looks, in_tmux, is_xterm, questions, reflow_traits};
+use super::appearance::{Looks, in_tmux, questions};
 use super::clipboard_owner::ClipboardOwner;
 use super::effects::Effects;
 use super::frames::FrameClock;
@@ -103,7 +103,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     if let Some(path) = start.env.path("PI_TUI_WRITE_LOG") {
         record_output(&path).with_context(|| format!("PI_TUI_WRITE_LOG: cannot write {}", path.display()))?;
     }
-    let mut guard = TerminalGuard::enter(modes, panics)
+    let guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let (escape_wait, wrong) = terminal_env::escape_wait(&start.env);
     let mut input = InputBroker::new(escape_wait);
@@ -124,12 +124,8 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let places = ThemePlaces { looks: &looks, settings: &settings, project, named: &start.themes };
     let theme = places.theme(&settings.values, &answers.colors, &mut problems);
     let version = answers.version.as_deref();
-    if is_xterm(version) {
-        guard.modify_other_keys().context("cannot write to the terminal")?;
-    }
     let links = looks.shows_links(&settings.values, version);
     screen.set_links(links);
-    screen.set_traits(reflow_traits(&start.env, version));
     let highlighter = Highlighter::new();
     let gallery = PictureGallery::default();
     screen.set_pictures(gallery.store.clone());
@@ -139,9 +135,12 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     app.program_status.is_shown = status.unwrap_or(answers.shows_status);
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = effects(&start, (handle, events), done, answers, highlighter);
+    let drawing = Drawing { links, pictures: gallery };
+    let mut terminal = Terminal::new(Ui::new(screen), guard, signals, input, drawing);
+    terminal.follow_version(&start.env, effects.answers.version.as_deref());
     let mut interactive = Interactive {
         app,
-        terminal: Terminal::new(Ui::new(screen), guard, signals, input, Drawing { links, pictures: gallery }),
+        terminal,
         frames: FrameClock::default(),
         effects,
         effects_done,

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use ratatui::layout::{Position, Size};
 
-use crate::config::ResizeMode;
-use crate::tui::term::{Control, FullscreenWindow, InputBroker, ReflowTraits, TerminalGuard, TerminalOutput};
+use crate::config::{Env, ResizeMode};
+use crate::tui::term::{Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
 use crate::util::os;
 
 use super::super::signals::EndSignals;
 use super::app::App;
+use super::appearance::{is_xterm, reflow_traits};
 use super::over_screen::{self, MainScreen, OverScreen};
 use super::pictures::PictureGallery;
 use super::transcript::{self, Places, RowPlace};
@@ -80,9 +81,13 @@ impl Terminal {
         }
     }
 
-    /// Sets what is known about the terminal.
-    pub(super) fn set_traits(&mut self, traits: ReflowTraits) {
-        self.ui.screen.set_traits(traits);
+    /// Follows what the terminal calls itself: what it does with rows, and how it sends keys.
+    pub(super) fn follow_version(&mut self, env: &Env, version: Option<&str>) {
+        self.ui.screen.set_traits(reflow_traits(env, version));
+        if is_xterm(version) {
+            // A terminal that cannot be written to is noticed with the next frame.
+            self.guard.modify_other_keys().ok();
+        }
     }
 
     /// Draws everything again with the next frame.
