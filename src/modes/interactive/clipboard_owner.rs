@@ -3,7 +3,7 @@
 //! X11 keeps no copy: each program that pastes asks the owner for the text. So pi stays the owner
 //! until it ends, and then hands the text to the desktop's clipboard manager, if one runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 /// A clipboard whose content may be lost when it is dropped.
 pub(super) trait Clipboard: Send + Sized + 'static {
@@ -46,9 +46,14 @@ impl<C: Clipboard> ClipboardOwner<C> {
     /// Copies text. Blocks.
     ///
     /// # Errors
-    /// If there is no clipboard, or it fails; the next call opens it again.
+    /// If there is no clipboard, or it fails; the next call opens it again. If an earlier copy
+    /// still waits for the clipboard.
     pub(super) fn copy(&self, text: &str) -> Result<(), String> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = match self.0.try_lock() {
+            Ok(kept) => kept,
+            Err(TryLockError::Poisoned(kept)) => kept.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err("the clipboard does not respond".to_owned()),
+        };
         let mut clipboard = match kept.take() {
             Some(clipboard) => clipboard,
             None => C::open()?,
@@ -91,6 +96,15 @@ mod tests {
         fn drop(&mut self) {
             log("drop");
         }
+    }
+
+    #[test]
+    fn a_clipboard_that_does_not_respond_is_not_waited_for() {
+        let owner: ClipboardOwner<Fake> = ClipboardOwner::default();
+        let held = owner.0.lock().unwrap();
+        assert_eq!(owner.copy("a"), Err("the clipboard does not respond".to_owned()));
+        drop(held);
+        assert_eq!(owner.copy("b"), Ok(()));
     }
 
     #[test]
