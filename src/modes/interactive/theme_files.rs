@@ -4,6 +4,7 @@
 //! `.pi/themes` of a trusted project and its setting `themes`, the user's setting `themes`,
 //! `~/.pi/agent/themes`.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::config::{Dirs, EffectiveSettings, Env, Settings};
@@ -14,8 +15,10 @@ use crate::util::{line_of_key, os};
 
 use super::appearance::{Looks, background};
 
-/// Maximum number of themes that are listed.
+/// Maximum number of themes of a directory.
 const MAX_THEMES: usize = 500;
+/// Maximum size of a theme, in bytes; those known have 3,000.
+const MAX_THEME_BYTES: u64 = 1 << 20;
 
 /// A theme that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,16 +39,14 @@ pub fn theme_problems(
     let (looks, named) = (Looks { env, dirs }, ResourceOptions::default());
     let places = ThemePlaces { looks: &looks, settings, project, named: &named };
     let (files, _) = places.files();
-    let names = all_names(&files);
-    let mut problems = Vec::new();
-    for used in setting.split('/') {
-        if !names.iter().any(|name| name == used) {
-            problems.push(places.unknown(used, &files));
-        }
-    }
-    let broken = places.list().into_iter().filter(|theme| setting.split('/').any(|used| used == theme.name));
-    problems.extend(broken.filter_map(|theme| Some(format!("theme \"{}\": {}", theme.name, theme.problem?))));
+    let mut problems = places.missing(setting, &files);
+    problems.extend(places.broken(&files, |name| is_used(setting, name)));
     problems
+}
+
+/// Whether `setting`, the name of a theme or a pair of them, names this one.
+fn is_used(setting: &str, name: &str) -> bool {
+    setting.split('/').any(|used| used == name)
 }
 
 /// The built-in names, and those of `files`.
@@ -119,8 +120,11 @@ impl ThemePlaces<'_> {
     fn read(&self, path: &Path, depth: ColorDepth) -> Result<Theme, String> {
         let shown = self.looks.dirs.display(path);
         let json = os::open_regular(path)
-            .and_then(std::io::read_to_string)
+            .and_then(|file| std::io::read_to_string(file.take(MAX_THEME_BYTES)))
             .map_err(|error| format!("{shown}: {error}"))?;
+        if json.len() as u64 == MAX_THEME_BYTES {
+            return Err(format!("{shown}: larger than 1 MiB, so it is no theme"));
+        }
         Theme::parse(&json, depth).map_err(|error| {
             match error.key().and_then(|key| line_of_key(&json, key)) {
                 Some(line) => format!("{shown}:{line}: {error}"),
@@ -145,33 +149,47 @@ impl ThemePlaces<'_> {
     pub(super) fn list(&self) -> Vec<ListedTheme> {
         let (files, _) = self.files();
         let listed = all_names(&files).into_iter().map(|name| {
-            let is_builtin = BUILTIN_NAMES.contains(&name.as_str());
-            let file = files.iter().find(|path| path.file_stem().is_some_and(|stem| *stem == *name));
-            let file = file.filter(|_| !is_builtin);
-            let problem = file.and_then(|path| self.read(path, ColorDepth::True).err());
+            let problem = self.problem(&name, &files);
             ListedTheme { name, problem }
         });
         listed.collect()
     }
 
+    /// Why the theme of this name cannot be used.
+    fn problem(&self, name: &str, files: &[PathBuf]) -> Option<String> {
+        if BUILTIN_NAMES.contains(&name) {
+            return None;
+        }
+        let file = files.iter().find(|path| path.file_stem().is_some_and(|stem| *stem == *name))?;
+        self.read(file, ColorDepth::True).err()
+    }
+
+    /// What is wrong with the themes whose names `is_meant` accepts, one line each.
+    fn broken(&self, files: &[PathBuf], is_meant: impl Fn(&str) -> bool) -> Vec<String> {
+        let names = all_names(files).into_iter().filter(|name| is_meant(name));
+        names.filter_map(|name| Some(format!("theme \"{name}\": {}", self.problem(&name, files)?))).collect()
+    }
+
+    /// The names in `setting` that no theme has, one line each.
+    fn missing(&self, setting: &str, files: &[PathBuf]) -> Vec<String> {
+        let names = all_names(files);
+        let missing = setting.split('/').filter(|used| !names.iter().any(|name| name == used));
+        missing.map(|name| self.unknown(name, files)).collect()
+    }
+
     /// What is wrong with all themes and the names in `setting`, one line each, except what
     /// [`Self::theme`] reports for it. Blocks: reads every file.
     pub(super) fn problems_of_others(&self, setting: &str) -> Vec<String> {
-        let is_in_use = |name: &str| setting.split('/').any(|used| used == name);
-        let broken = self.list().into_iter().filter(|theme| !is_in_use(&theme.name));
-        broken
-            .filter_map(|ListedTheme { name, problem }| Some(format!("theme \"{name}\": {}", problem?)))
-            .collect()
+        let (files, _) = self.files();
+        self.broken(&files, |name| !is_used(setting, name))
     }
 
     /// What is wrong with all themes, the places of themes and the names in `setting`, one line
     /// each. Blocks: reads every file.
     pub(super) fn problems(&self, setting: &str) -> Vec<String> {
         let (files, mut problems) = self.files();
-        let names = all_names(&files);
-        let missing = setting.split('/').filter(|used| !names.iter().any(|name| name == used));
-        problems.extend(missing.map(|name| self.unknown(name, &files)));
-        problems.extend(self.problems_of_others(""));
+        problems.extend(self.missing(setting, &files));
+        problems.extend(self.broken(&files, |_| true));
         problems
     }
 
@@ -220,8 +238,9 @@ fn files_at(path: &Path) -> Vec<PathBuf> {
         return vec![path.to_owned()];
     }
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| is_theme(path)).take(MAX_THEMES).collect();
+    let mut files: Vec<PathBuf> = entries.filter(|path| is_theme(path)).collect();
     files.sort();
+    files.truncate(MAX_THEMES);
     files
 }
 
