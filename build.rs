@@ -1,5 +1,6 @@
-//! Writes the grammars for syntax highlighting, with character classes that take little to compile
-//! and so that each can be loaded without the others, and has the functions that run linked together.
+//! Writes the grammars for syntax highlighting, and orders the functions of the program.
+//!
+//! Each grammar can be loaded without the others, and its character classes take little to compile.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -42,13 +43,13 @@ fn write_grammars(out: &Path) -> Result<(), Box<dyn Error>> {
     let extensions: Vec<String> =
         grammars.syntaxes().iter().map(|syntax| syntax.file_extensions.join("\n")).collect();
     let set = without_index(&grammars);
-    let (mut index, mut grammars) = (Vec::new(), Vec::new());
+    let (mut index, mut dump) = (Vec::new(), Vec::new());
     for ((syntax, needs), extensions) in set.syntaxes().iter().zip(&needs).zip(&extensions) {
-        postcard::to_io(syntax, &mut grammars)?;
-        index.push(Language { name: &syntax.name, extensions, needs, end: grammars.len().try_into()? });
+        postcard::to_io(syntax, &mut dump)?;
+        index.push(Language { name: &syntax.name, extensions, needs, end: dump.len().try_into()? });
     }
     fs::write(out.join("grammars.idx"), postcard::to_allocvec(&index)?)?;
-    Ok(fs::write(out.join("grammars.bin"), grammars)?)
+    Ok(fs::write(out.join("grammars.bin"), dump)?)
 }
 
 /// For each language, those whose grammars its own one needs, in ascending order.
@@ -70,7 +71,7 @@ fn needs(grammars: &SyntaxSetBuilder) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     (0..embedded.len()).map(closure).collect()
 }
 
-/// The set without what only finding a language and building need.
+/// Drops the fields that only lookup and linking use.
 fn without_index(grammars: &SyntaxSetBuilder) -> SyntaxSet {
     let mut left = SyntaxSetBuilder::new();
     for syntax in grammars.syntaxes() {

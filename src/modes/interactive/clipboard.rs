@@ -116,7 +116,7 @@ impl Effects {
     }
 }
 
-/// What is known of a copy that the terminal got: terminals do not answer.
+/// Shown after a copy through OSC 52, which terminals do not confirm.
 pub(super) const COPIED_BY_TERMINAL: &str = "copied through the terminal, if it supports that";
 
 /// `-w` is for the clipboard of the terminal; tmux has it from 3.2 on.

@@ -24,11 +24,13 @@ fn tip(meant: Option<&str>) -> String {
     meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default()
 }
 
+fn last_part(id: &str) -> &str {
+    id.rsplit('.').next().unwrap_or(id)
+}
+
 /// The id that `id` is probably a misspelling of; its first part may be wrong or missing too.
 fn meant(id: &str, ids: &[&'static str]) -> Option<&'static str> {
-    let last = |id: &'static str| id.rsplit('.').next().unwrap_or(id);
-    let written = id.rsplit('.').next().unwrap_or(id);
-    let same_end = || ids.iter().find(|known| last(known).eq_ignore_ascii_case(written)).copied();
+    let same_end = || ids.iter().find(|known| last_part(known).eq_ignore_ascii_case(last_part(id))).copied();
     // Ids have their first parts in common, so that only few letters may differ.
     let n_wrong = |known: &str| strsim::damerau_levenshtein(id, known);
     let closest = ids.iter().copied().min_by_key(|known| n_wrong(known)).filter(|known| n_wrong(known) <= 3);

@@ -22,7 +22,7 @@ pub enum TerminalReply {
     Answers(TerminalAnswers),
     /// It did not answer in time.
     Silence,
-    /// Standard input or output is no terminal.
+    /// Standard input or output is no terminal that answers could be read from.
     NotAsked,
 }
 

@@ -135,17 +135,17 @@ pub(super) fn derive(
 
 /// `color`, the one of the 16 colours that `token` has, if it can be read on the terminal's
 /// background; otherwise its other half, bright or not, or blue for cyan; `None`, the terminal's
-/// own text, if these cannot be read either. Colours that the terminal did not tell stay.
+/// own text, if these cannot be read either. Colours that the terminal did not report stay.
 pub(super) fn readable_of_16(color: Option<Color>, terminal: &TerminalColors, token: Token) -> Option<Color> {
     let Some(Color::Indexed(wanted @ 0..16)) = color else { return color };
     let Some(background) = terminal.background else { return color };
     let (_, least) = source(token);
     let rgb = |index: u8| terminal.palette.get(usize::from(index)).copied().flatten();
-    let found = |index: u8| rgb(index).map(|rgb| contrast(rgb, background));
-    let Some(own) = found(wanted) else { return color };
+    let contrast_of = |index: u8| rgb(index).map(|rgb| contrast(rgb, background));
+    let Some(own) = contrast_of(wanted) else { return color };
     let with_other_half = |index: u8| [index, index ^ 8];
     let candidates = match usize::from(wanted % 8) {
-        // Black and white are greys here, and lead to no hue.
+        // Black and bright black are greys, and lead to no hue.
         0 => vec![wanted],
         CYAN => [with_other_half(wanted), with_other_half(wanted - 2)].concat(),
         _ => with_other_half(wanted).to_vec(),
@@ -155,8 +155,9 @@ pub(super) fn readable_of_16(color: Option<Color>, terminal: &TerminalColors, to
     }
     // The user chose these colours, so less contrast than in other themes will do.
     let enough = least.min(HINT);
-    let readable =
-        |from: f64| candidates.iter().copied().find(|index| found(*index).is_some_and(|is| is >= from));
+    let readable = |least: f64| {
+        candidates.iter().copied().find(|index| contrast_of(*index).is_some_and(|contrast| contrast >= least))
+    };
     readable(least).or_else(|| readable(enough)).map(Color::Indexed)
 }
 
