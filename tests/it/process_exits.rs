@@ -14,7 +14,7 @@ use pi::tui::term::{FullscreenWindow, TerminalGuard, TerminalModes};
 use pi::tui::text::Row;
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use ratatui::style::Style;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::chat;
@@ -186,6 +186,55 @@ async fn suspending_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
         assert_restored(&pty.log());
         let n_shown = pty.everything().iter().filter(|row| row.trim() == "An answer.").count();
         assert_eq!(n_shown, 1, "{screen}: {rows:#?}");
+        pty.keys("exit\r");
+        pty.end();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_others_stopped_takes_the_terminal_back() {
+    for screen in SCREENS {
+        let server = SseServer::start([Reply::sse(chat::text("An answer."))]).await;
+        let home = TestHome::with_server(server.url());
+        let pty = Pty::start_shell(&home, SIZE);
+        pty.keys(&format!("sh -c 'echo $$ > pid; exec \"$PI\" --tui-mode {screen}'\r"));
+        pty.wait_idle();
+        pty.keys("a question\r");
+        pty.wait_text("An answer.");
+        pty.wait_idle();
+        let pid = fs::read_to_string(home.project().join("pid")).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        pty.keys("draft");
+        pty.wait("the draft", |rows| rows.iter().any(|row| row.trim() == "draft"));
+        kill_process(pid, Signal::STOP).unwrap();
+        let n_prompts = |rows: &[String]| rows.iter().filter(|row| row.contains("shell>")).count();
+        pty.wait("the shell", |rows| n_prompts(rows) == 1 + usize::from(screen == "regular"));
+        // As shells with an editor of their own do before they prompt.
+        pty.keys("stty sane\n");
+        pty.wait("the shell", |rows| rows.iter().any(|row| row.contains("shell> shell>")));
+        in_shell(&pty, "echo be''tween", "between");
+        pty.keys("fg\r");
+        let enter = "\x1b[>5u";
+        let n_entered = pty.text_log().matches(enter).count();
+        pty.wait_log("the terminal to be taken", |log| log.matches(enter).count() > n_entered);
+        pty.wait("the editor", |rows| rows.iter().any(|row| row.trim() == "draft"));
+        pty.keys(" goes on");
+        pty.wait("keys to arrive", |rows| rows.iter().any(|row| row.trim() == "draft goes on"));
+        pty.keys("\x15/quit\r");
+        pty.wait("the shell", |rows| {
+            rows.iter()
+                .rposition(|row| !row.trim().is_empty())
+                .is_some_and(|last| rows[last].trim() == "shell>")
+        });
+        assert_restored(&pty.log());
+        let everything = pty.everything();
+        let n_shown = |text: &str| everything.iter().filter(|row| row.trim() == text).count();
+        assert_eq!(n_shown("An answer."), 1, "{screen}: {everything:#?}");
+        // The shell wrote to the alternate screen otherwise.
+        assert!(
+            screen == "fullscreen" || everything.iter().any(|row| row.starts_with("between")),
+            "{everything:#?}"
+        );
         pty.keys("exit\r");
         pty.end();
     }

@@ -161,6 +161,7 @@ impl Interactive {
                 biased;
                 event = self.terminal.input.next() => self.on_inputs(event),
                 code = self.terminal.signals.next() => self.exit = Some(ExitCode::from(code)),
+                () = self.terminal.continuations.next() => self.on_continued(),
                 event = self.effects.link.next() => match event {
                     Some(update) => {
                         self.on_session_update(update);
@@ -180,6 +181,13 @@ impl Interactive {
             // After drawing, which forgets what was planned.
             self.plan_frame();
         }
+    }
+
+    /// Follows that another process stopped this one, and the shell continued it.
+    fn on_continued(&mut self) {
+        let taken = self.terminal.take_back(&mut self.app);
+        self.exit_unless_written(taken);
+        self.frames.request(FRAME);
     }
 
     // Input.

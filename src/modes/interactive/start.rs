@@ -16,6 +16,7 @@ use crate::tui::term::{
     record_output,
 };
 use crate::tui::theme::Theme;
+use crate::util::os::Continuations;
 use crate::util::process;
 
 use super::super::Prompt;
@@ -93,6 +94,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
     // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
+    let continuations = Continuations::new().context("cannot listen for signals")?;
     let _note = PanicNote;
     let (panics, panicked) = mpsc::unbounded_channel();
     let modes = TerminalModes {
@@ -136,7 +138,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = effects(&start, (handle, events), done, answers, highlighter);
     let drawing = Drawing { links, pictures: gallery };
-    let mut terminal = Terminal::new(Ui::new(screen), guard, signals, input, drawing);
+    let mut terminal = Terminal::new(Ui::new(screen), guard, (signals, continuations), input, drawing);
     terminal.follow_version(&start.env, effects.answers.version.as_deref());
     let mut interactive = Interactive {
         app,

@@ -1,13 +1,13 @@
 //! The terminal of interactive mode: painter, input, modes and size.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::layout::{Position, Size};
 
 use crate::config::{Env, ResizeMode};
 use crate::tui::term::{Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
-use crate::util::os;
+use crate::util::os::{self, Continuations};
 
 use super::super::signals::EndSignals;
 use super::app::App;
@@ -22,6 +22,9 @@ const REST: Duration = Duration::from_millis(150);
 
 /// How often the cursor is asked for again because the size changed meanwhile.
 const SIZE_RETRIES: usize = 3;
+
+/// Within this time a signal to continue belongs to what the user suspended.
+const SAME_CONTINUATION: Duration = Duration::from_secs(1);
 
 /// Everything that reads from the terminal or writes to it. They share one owner because
 /// the terminal answers queries between the keys.
@@ -41,6 +44,9 @@ pub(super) struct Terminal {
     drawing: Drawing,
     /// When rows with pictures last moved on the alternate screen.
     moved_at: Duration,
+    pub(super) continuations: Continuations,
+    /// When the user resumed pi.
+    lent_until: Option<Instant>,
 }
 
 /// How every screen is drawn.
@@ -54,13 +60,24 @@ impl Terminal {
     pub(super) fn new(
         ui: Ui<TerminalOutput>,
         guard: TerminalGuard,
-        signals: EndSignals,
+        (signals, continuations): (EndSignals, Continuations),
         input: InputBroker,
         drawing: Drawing,
     ) -> Self {
-        let (over, full, left_at, has_drawn_inline) = (None, None, None, false);
-        let moved_at = Duration::ZERO;
-        Self { ui, guard, signals, input, over, full, left_at, has_drawn_inline, drawing, moved_at }
+        Self {
+            ui,
+            guard,
+            signals,
+            input,
+            over: None,
+            full: None,
+            left_at: None,
+            has_drawn_inline: false,
+            drawing,
+            moved_at: Duration::ZERO,
+            continuations,
+            lent_until: None,
+        }
     }
 
     pub(super) fn pictures(&self) -> &PictureGallery {
@@ -269,7 +286,36 @@ impl Terminal {
     /// # Errors
     /// If the terminal cannot be restored or the process cannot be stopped.
     pub(super) fn suspend(&mut self, app: &mut App) -> Result<(), String> {
-        self.lend(app, || os::stop_job().map_err(|error| error.to_string()))
+        let result = self.lend(app, || os::stop_job().map_err(|error| error.to_string()));
+        self.lent_until = Some(Instant::now());
+        result
+    }
+
+    /// Takes the terminal over again after this process was stopped without being asked to. The
+    /// shell has changed its modes and written to it meanwhile.
+    ///
+    /// # Errors
+    /// If the terminal cannot be taken over.
+    pub(super) fn take_back(&mut self, app: &mut App) -> io::Result<()> {
+        // The signal of a job that was suspended arrives after it has taken the terminal back.
+        if self.lent_until.is_some_and(|at| at.elapsed() < SAME_CONTINUATION) {
+            return Ok(());
+        }
+        self.input.pause();
+        if let Some(over) = self.over.take() {
+            let below = over.close(&mut self.ui.screen);
+            self.ui.lay_out_since(app, &below.places);
+        }
+        self.guard.suspend(|| ())?;
+        self.signals.forget_keys();
+        if let Some(full) = &mut self.full {
+            full.resume();
+            return Ok(());
+        }
+        let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
+        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
+        self.ui.screen.resume_below(size, cursor);
+        Ok(())
     }
 
     /// Lends the terminal to another program during `work`. The size must be

@@ -107,7 +107,7 @@ impl TerminalGuard {
         if !ENTERED.load(Ordering::SeqCst) || ALTERNATE.swap(shown, Ordering::SeqCst) == shown {
             return Ok(());
         }
-        write_out(if shown { "\x1b[?1049h\x1b[>5u" } else { "\x1b[<1u\x1b[?1049l" })
+        write_out(if shown { ALTERNATE_SCREEN } else { MAIN_SCREEN })
     }
 
     /// Switches between the main screen and fullscreen: the alternate screen with reports of the
@@ -242,6 +242,10 @@ const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1002l\x1b[?1006l";
 const MODIFY_OTHER_KEYS: &str = "\x1b[>4;2m";
 
+/// The keyboard flags belong to a screen, and each has a stack of them.
+const ALTERNATE_SCREEN: &str = "\x1b[?1049h\x1b[>5u";
+const MAIN_SCREEN: &str = "\x1b[<1u\x1b[?1049l";
+
 /// Saved title, bracketed paste, reports of changes between light and dark (2031), kitty
 /// keyboard flags 1 (disambiguate escape codes)
 /// and 4 (report alternate keys). The flags are pushed without a query: terminals
@@ -249,12 +253,11 @@ const MODIFY_OTHER_KEYS: &str = "\x1b[>4;2m";
 /// would reach the shell's input.
 /// See <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>.
 fn enter_sequence(modes: TerminalModes) -> String {
-    let mut sequence = String::from("\x1b[22;0t");
+    let mut sequence = String::from("\x1b[22;0t\x1b[?2004h\x1b[?2031h\x1b[>5u");
     if modes.fullscreen {
-        sequence.push_str("\x1b[?1049h");
+        sequence.push_str(ALTERNATE_SCREEN);
         sequence.push_str(MOUSE_ON);
     }
-    sequence.push_str("\x1b[?2004h\x1b[?2031h\x1b[>5u");
     if modes.modify_other_keys {
         sequence.push_str(MODIFY_OTHER_KEYS);
     }
@@ -264,10 +267,9 @@ fn enter_sequence(modes: TerminalModes) -> String {
     sequence
 }
 
-/// Disables everything that any mode may have enabled.
-/// The keyboard flags belong to a screen, so they are popped before and after
-/// leaving the alternate screen; popping an empty stack has no effect. Konsole 22.12 takes `CSI < u`
-/// without a number for a restored cursor.
+/// Disables everything that any mode may have enabled. Pops as many keyboard flags as were pushed,
+/// because the others belong to the program around pi. Konsole 22.12 takes `CSI < u` without a
+/// number for a restored cursor.
 fn leave_sequence(alternate: bool) -> String {
     [
         "\x1b[?2026l",
@@ -277,9 +279,8 @@ fn leave_sequence(alternate: bool) -> String {
         MOUSE_OFF,
         "\x1b[?1004l",
         "\x1b[?2004l\x1b[?2031l",
-        "\x1b[<1u",
         "\x1b[>4;0m",
-        if alternate { "\x1b[?1049l" } else { "" },
+        if alternate { MAIN_SCREEN } else { "" },
         "\x1b[<1u",
         "\x1b[23;0t",
     ]
@@ -301,6 +302,37 @@ mod tests {
             [("\x1b[>5u", "\x1b[<1u"), ("\x1b[>4;2m", "\x1b[>4;0m"), ("\x1b[22;0t", "\x1b[23;0t")]
         {
             assert!(enter.contains(on) && leave.contains(off));
+        }
+    }
+
+    #[test]
+    fn keyboard_flags_are_popped_as_often_as_they_were_pushed_on_each_screen() {
+        let stacks = |sequences: &[&str]| {
+            let (mut depths, mut screen) = ([0, 0], 0);
+            for sequence in sequences.iter().flat_map(|text| text.split_inclusive(['h', 'l', 'u', 't', 'm']))
+            {
+                match sequence {
+                    "\x1b[?1049h" => screen = 1,
+                    "\x1b[?1049l" => screen = 0,
+                    "\x1b[>5u" => depths[screen] += 1,
+                    "\x1b[<1u" => depths[screen] -= 1,
+                    _ => {}
+                }
+            }
+            (depths, screen)
+        };
+        let inline = enter_sequence(TerminalModes::default());
+        let full = enter_sequence(TerminalModes { fullscreen: true, ..TerminalModes::default() });
+        let (leave_inline, leave_full) = (leave_sequence(false), leave_sequence(true));
+        assert_eq!(stacks(&[&inline, ALTERNATE_SCREEN]), ([1, 1], 1));
+        for session in [
+            vec![&*inline, &*leave_inline],
+            vec![&*inline, ALTERNATE_SCREEN, MAIN_SCREEN, &*leave_inline],
+            vec![&*inline, ALTERNATE_SCREEN, &*leave_full],
+            vec![&*full, &*leave_full],
+            vec![&*full, MAIN_SCREEN, &*leave_inline],
+        ] {
+            assert_eq!(stacks(&session), ([0, 0], 0), "{session:?}");
         }
     }
 

@@ -402,6 +402,16 @@ impl<W: Write> InlineWindow<W> {
         self.due = Due::EraseOwnRows;
     }
 
+    /// Resumes where another program left the cursor after it wrote to the screen while this process was
+    /// stopped. Settled rows that were shown are not drawn again.
+    pub fn resume_below(&mut self, size: Size, cursor: Position) {
+        if !std::mem::take(&mut self.gap) {
+            self.pushed = self.pushed.max(self.stable);
+        }
+        self.borrowing = false;
+        self.resume(size, cursor);
+    }
+
     /// Assumes nothing about whether the cursor is shown, because another screen was.
     pub fn forget_cursor(&mut self) {
         self.canvas.forget_cursor(self.canvas.cursor());

@@ -320,6 +320,23 @@ impl EndSignals {
     }
 }
 
+/// Reports that the process was stopped and continues.
+#[derive(Debug)]
+pub struct Continuations(Signal);
+
+impl Continuations {
+    /// # Errors
+    /// If the system has no more listeners.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(signal(SignalKind::from_raw(StopSignal::CONT.as_raw()))?))
+    }
+
+    /// Waits until the process continues. Loses nothing if dropped.
+    pub async fn next(&mut self) {
+        self.0.recv().await;
+    }
+}
+
 /// Stops the processes of the terminal's job until the shell continues them.
 ///
 /// # Errors

@@ -296,6 +296,23 @@ impl EndSignals {
     }
 }
 
+/// Never reports anything: Windows does not stop processes.
+#[derive(Debug)]
+pub struct Continuations;
+
+impl Continuations {
+    /// # Errors
+    /// None.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    /// Waits for ever.
+    pub async fn next(&mut self) {
+        std::future::pending().await
+    }
+}
+
 /// Windows has no jobs of a terminal.
 ///
 /// # Errors
