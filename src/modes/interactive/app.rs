@@ -542,6 +542,7 @@ impl App {
             EffectDone::Read(Reader::Fullscreen, done) => fullscreen::on_done(self, done, out),
             // The next frame shows it.
             EffectDone::PictureMade => {}
+            EffectDone::ThemeChanged => out.push(ScreenEffect::FollowThemeFile.into()),
             EffectDone::Themes { themes, query } => commands::on_themes(self, themes, &query, out),
             EffectDone::Problems(problems) => {
                 for problem in problems {

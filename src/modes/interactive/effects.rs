@@ -32,6 +32,7 @@ use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFinder, SessionFolders};
 use super::terminal_env;
 use super::theme_files::{ThemePlaces, trusted_project};
+use super::theme_watch::ThemeWatch;
 use super::tree::TreeDone;
 
 /// The session, and the other objects that effects use.
@@ -57,6 +58,8 @@ pub(super) struct Effects {
     pub(super) sign_in: Option<SignInTask>,
     /// Owns what was copied to this machine's clipboard.
     pub(super) clipboard: ClipboardOwner<arboard::Clipboard>,
+    /// Watches the file of the theme in use.
+    pub(super) theme_watch: ThemeWatch,
     /// Number of searches in the tree so far; only the last one counts.
     pub(super) tree_searches: Arc<AtomicU64>,
 }

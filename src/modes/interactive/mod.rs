@@ -48,6 +48,7 @@ mod status;
 mod terminal;
 mod terminal_env;
 mod theme_files;
+mod theme_watch;
 mod tool_view;
 mod transcript;
 mod tree;
@@ -150,6 +151,7 @@ impl Interactive {
         }
         self.draw();
         self.effects.prepare();
+        self.watch_theme(&self.app.session.settings.values.theme.clone());
         loop {
             if let Some(code) = self.exit {
                 return self.leave(code).await;
@@ -441,6 +443,7 @@ impl Interactive {
             }
             ScreenEffect::Copy(text) => self.copy(text),
             ScreenEffect::FollowLooks => self.follow_looks(None),
+            ScreenEffect::FollowThemeFile => self.follow_theme_file(),
             ScreenEffect::PreviewTheme(name) => self.follow_looks(Some(name)),
             ScreenEffect::Suspend => {
                 self.settle_size();
@@ -479,8 +482,31 @@ impl Interactive {
         for problem in problems {
             self.app.warn_once(problem);
         }
+        self.watch_theme(&values.theme);
         self.terminal.repaint();
         self.frames.request(FRAME);
+    }
+
+    /// Reports changes of the theme's file from now on.
+    fn watch_theme(&mut self, name: &str) {
+        let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
+        let (settings, project) = (&self.app.session.settings, trusted_project(&self.app.session));
+        let places = ThemePlaces { looks: &looks, settings, project, named: &self.effects.themes };
+        let file = places.file(name, &self.effects.answers.colors);
+        self.effects.theme_watch.follow(file, &self.effects.done);
+    }
+
+    /// Shows the theme as its file is now. An editor may be in the middle of it, so a theme that cannot be
+    /// used stays as it was.
+    fn follow_theme_file(&mut self) {
+        let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
+        let settings = &self.app.session.settings;
+        let project = trusted_project(&self.app.session);
+        let places = ThemePlaces { looks: &looks, settings, project, named: &self.effects.themes };
+        match places.load(&settings.values, &self.effects.answers.colors, &mut Vec::new()) {
+            Ok(_) => self.follow_looks(None),
+            Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
+        }
     }
 
     /// Uses the terminal's clipboard over ssh and in tmux, this machine's otherwise, or both.

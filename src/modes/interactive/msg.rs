@@ -46,6 +46,8 @@ pub(super) enum ScreenEffect {
     Suspend,
     /// Applies the theme and links of the settings.
     FollowLooks,
+    /// The same, unless the theme's file, which has changed, cannot be used.
+    FollowThemeFile,
     /// Shows this theme in place of that of the settings.
     PreviewTheme(String),
     /// Shows a transcript that was replaced, below the old one.
@@ -152,6 +154,8 @@ pub(super) enum EffectDone {
     History(HistoryDone),
     /// Problems in files of the user, one line each.
     Problems(Vec<String>),
+    /// The file of the theme in use.
+    ThemeChanged,
     /// All themes, and what was asked for.
     Themes {
         themes: Vec<ListedTheme>,

@@ -41,6 +41,7 @@ use super::session_picker::{IndexUpdate, SessionFolders};
 use super::terminal::{Drawing, Terminal};
 use super::terminal_env::{self, ScreenOverrides};
 use super::theme_files::{ThemePlaces, trusted_project};
+use super::theme_watch::ThemeWatch;
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
 use super::{Interactive, welcome};
@@ -186,6 +187,7 @@ fn effects(
         themes: start.themes.clone(),
         sign_in: None,
         clipboard: ClipboardOwner::default(),
+        theme_watch: ThemeWatch::default(),
         tree_searches: Arc::default(),
     }
 }

@@ -83,34 +83,53 @@ impl ThemePlaces<'_> {
         colors: &TerminalColors,
         problems: &mut Vec<String>,
     ) -> Theme {
+        self.load(settings, colors, problems).unwrap_or_else(|problem| {
+            problems.push(format!("{problem}; using the system theme"));
+            Theme::system(colors, background(self.looks.env), self.looks.color_depth(settings))
+        })
+    }
+
+    /// The same; problems with the places of themes are added.
+    ///
+    /// # Errors
+    /// Why the theme cannot be used.
+    pub(super) fn load(
+        &self,
+        settings: &Settings,
+        colors: &TerminalColors,
+        problems: &mut Vec<String>,
+    ) -> Result<Theme, String> {
         let depth = self.looks.color_depth(settings);
         let background = background(self.looks.env);
-        let name = match settings.theme.split_once('/') {
-            Some((light, dark)) => match colors.appearance().unwrap_or(background) {
-                Appearance::Light => light,
-                Appearance::Dark => dark,
-            },
-            None => &settings.theme,
-        };
-        let system = || Theme::system(colors, background, depth);
+        let name = self.chosen(&settings.theme, colors);
         if name == "system" {
-            return system();
+            return Ok(Theme::system(colors, background, depth));
         }
         if let Some(theme) = Theme::builtin(name, background, depth) {
-            return theme;
+            return Ok(theme);
         }
         let (files, wrong) = self.files();
         problems.extend(wrong);
-        let file_name = format!("{name}.json");
-        let found = files.iter().find(|path| path.file_name().is_some_and(|other| *other == *file_name));
-        let Some(path) = found else {
-            problems.push(format!("{}; using the system theme", self.unknown(name, &files)));
-            return system();
-        };
-        self.read(path, depth).unwrap_or_else(|problem| {
-            problems.push(format!("theme \"{name}\": {problem}; using the system theme"));
-            system()
-        })
+        let path = file_of(name, &files).ok_or_else(|| self.unknown(name, &files))?;
+        self.read(path, depth).map_err(|problem| format!("theme \"{name}\": {problem}"))
+    }
+
+    /// The file of the theme that `setting`, a name or a pair, stands for, if it has one. Blocks.
+    pub(super) fn file(&self, setting: &str, colors: &TerminalColors) -> Option<PathBuf> {
+        let name = self.chosen(setting, colors);
+        if BUILTIN_NAMES.contains(&name) {
+            return None;
+        }
+        file_of(name, &self.files().0).cloned()
+    }
+
+    /// Of a pair the name that suits the terminal.
+    fn chosen<'a>(&self, setting: &'a str, colors: &TerminalColors) -> &'a str {
+        let Some((light, dark)) = setting.split_once('/') else { return setting };
+        match colors.appearance().unwrap_or_else(|| background(self.looks.env)) {
+            Appearance::Light => light,
+            Appearance::Dark => dark,
+        }
     }
 
     /// Reads a file.
@@ -160,8 +179,7 @@ impl ThemePlaces<'_> {
         if BUILTIN_NAMES.contains(&name) {
             return None;
         }
-        let file = files.iter().find(|path| path.file_stem().is_some_and(|stem| *stem == *name))?;
-        self.read(file, ColorDepth::True).err()
+        self.read(file_of(name, files)?, ColorDepth::True).err()
     }
 
     /// What is wrong with the themes whose names `is_meant` accepts, one line each.
@@ -228,6 +246,11 @@ impl ThemePlaces<'_> {
         add(&self.settings.values.themes, &self.looks.dirs.agent);
         (files, problems)
     }
+}
+
+/// The first file of a theme with this name.
+fn file_of<'a>(name: &str, files: &'a [PathBuf]) -> Option<&'a PathBuf> {
+    files.iter().find(|path| path.file_stem().is_some_and(|stem| *stem == *name))
 }
 
 /// A theme file, or those of a directory, sorted.

@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use super::Appearance;
 use super::color::ThemeColor;
-use super::tokens::TABLE;
+use super::system::contrast;
+use super::tokens::{Kind, TABLE};
 
 /// Why a text is not a theme.
 #[derive(Debug, Error)]
@@ -19,7 +20,7 @@ pub enum ThemeError {
     WrongType { path: String, expected: &'static str },
     #[error("{path}: unknown key")]
     UnknownKey { path: String },
-    #[error("theme lacks {}", names.join(", "))]
+    #[error("theme lacks {}", some_of(names))]
     Missing { names: Vec<&'static str> },
     #[error("{path}: {value:?} is neither a colour nor a variable of this theme")]
     UnknownColor { path: String, value: String },
@@ -40,6 +41,15 @@ impl ThemeError {
             Self::BadName { .. } => Some("name"),
             Self::Json(_) | Self::Missing { .. } => None,
         }
+    }
+}
+
+/// Names that are missing; of many the first, as one reads them at a glance.
+fn some_of(names: &[&str]) -> String {
+    const MAX_NAMES: usize = 4;
+    match names.len().checked_sub(MAX_NAMES) {
+        None | Some(0) => names.join(", "),
+        Some(n_more) => format!("{} and {n_more} more", names[..MAX_NAMES].join(", ")),
     }
 }
 
@@ -69,15 +79,6 @@ pub(super) fn load(json: &str) -> Result<Loaded, ThemeError> {
 
     let names: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
     known_keys(colors, "colors", &names)?;
-    let missing: Vec<&str> = TABLE
-        .iter()
-        .filter(|row| row.fallback.is_none() && !colors.contains_key(row.name))
-        .map(|row| row.name)
-        .collect();
-    if !missing.is_empty() {
-        return Err(ThemeError::Missing { names: missing });
-    }
-
     for key in vars.keys() {
         resolve(&vars[key], &format!("vars.{key}"), vars)?;
     }
@@ -100,13 +101,44 @@ pub(super) fn load(json: &str) -> Result<Loaded, ThemeError> {
         }
     }
 
+    // Last, because a wrong colour is a slip, and these may be many.
+    let missing: Vec<&str> = TABLE
+        .iter()
+        .filter(|row| row.fallback.is_none() && !colors.contains_key(row.name))
+        .map(|row| row.name)
+        .collect();
+    if !missing.is_empty() {
+        return Err(ThemeError::Missing { names: missing });
+    }
     let appearance = match root.get("appearance") {
         Some(Value::String(word)) if word == "dark" => Appearance::Dark,
         Some(Value::String(word)) if word == "light" => Appearance::Light,
         Some(_) => return Err(wrong_type("appearance", "\"dark\" or \"light\"")),
-        None => Appearance::Dark,
+        None => appearance_of(&resolved),
     };
     Ok(Loaded { name, appearance, colors: resolved })
+}
+
+/// The terminals that a theme is for which does not say so: light ones if its boxes are nearer to
+/// white than to black, or its text is easier to read on white. Colours by number are left out,
+/// because each terminal shows others.
+fn appearance_of(colors: &[ThemeColor; TABLE.len()]) -> Appearance {
+    let stands_out_more_from_white = |kind: Kind| {
+        let of_kind = TABLE.iter().zip(colors).filter(|(row, _)| row.kind == kind);
+        let colors: Vec<[u8; 3]> = of_kind
+            .filter_map(|(_, color)| match color {
+                ThemeColor::Rgb(red, green, blue) => Some([*red, *green, *blue]),
+                ThemeColor::Default | ThemeColor::Indexed(_) => None,
+            })
+            .collect();
+        let total = |from: [u8; 3]| colors.iter().map(|color| contrast(*color, from)).sum::<f64>();
+        (!colors.is_empty()).then(|| total([0xff; 3]) > total([0; 3]))
+    };
+    let is_light = match stands_out_more_from_white(Kind::Background) {
+        Some(are_dark) => !are_dark,
+        None => stands_out_more_from_white(Kind::Foreground).unwrap_or(false),
+    };
+    if is_light { Appearance::Light } else { Appearance::Dark }
 }
 
 /// Resolves variables to a colour. `path` is the start of the search.
@@ -191,6 +223,34 @@ mod tests {
         check_error("/export", json!({ "page": "" }), "export.page: unknown key");
         check_error("/name", json!("system"), "name: \"system\" is reserved or contains a slash");
         check_error("/appearance", json!("dusk"), "appearance: expected \"dark\" or \"light\"");
+    }
+
+    #[test]
+    fn an_appearance_that_is_missing_is_that_of_the_colours() {
+        for (json, expected) in [
+            (include_str!("../../../themes/dark.json"), Appearance::Dark),
+            (include_str!("../../../themes/light.json"), Appearance::Light),
+        ] {
+            let mut theme: Value = serde_json::from_str(json).unwrap();
+            theme.as_object_mut().unwrap().remove("appearance");
+            assert_eq!(load(&theme.to_string()).map(|loaded| loaded.appearance).ok(), Some(expected));
+            for row in TABLE.iter().filter(|row| row.kind == Kind::Background) {
+                theme["colors"][row.name] = "".into();
+            }
+            assert_eq!(load(&theme.to_string()).map(|loaded| loaded.appearance).ok(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_after_what_is_wrong() {
+        let mut theme: Value = serde_json::from_str(include_str!("../../../themes/dark.json")).unwrap();
+        theme["colors"].as_object_mut().unwrap().retain(|name, _| name == "accent");
+        let error = |theme: &Value| load(&theme.to_string()).err().map(|error| error.to_string());
+        let missing = error(&theme).unwrap();
+        assert!(missing.starts_with("theme lacks border, ") && missing.contains(" and "), "{missing}");
+        assert!(missing.len() < 120, "{missing}");
+        theme["colors"]["accent"] = "#zzz".into();
+        assert!(error(&theme).unwrap().starts_with("colors.accent"), "{:?}", error(&theme));
     }
 
     #[test]
