@@ -50,9 +50,24 @@ fn lists_hang_under_their_bullets() {
         16,
         "- first item\n  that wraps\n- second\n  - nested\n    deeper text\n- [ ] open\n- [x] done",
     );
-    check("9. nine\n10. ten", 20, " 9. nine\n10. ten");
-    check("1. a\n\n2. b", 20, "1. a\n\n2. b");
-    check("- a\n\n  b\n- c", 20, "- a\n\n  b\n\n- c");
+    check("9. nine\n10. ten wraps", 10, "9. nine\n10. ten\n    wraps");
+}
+
+#[test]
+fn lists_have_blank_rows_where_their_source_has_blank_lines() {
+    for list in [
+        "1. a\n\n2. b",
+        "- a\n\n  b\n- c\n\n- d",
+        "- a\n  - b\n\n  - c\n  - d\n\n    e\n- f",
+        "│ - a\n│\n│ - b\n│ - c",
+    ] {
+        check(&list.replace('│', ">"), 20, list);
+    }
+    check("- a\n\t- b\n\n\t- c", 20, "- a\n  - b\n\n  - c");
+    // Lists are next to the text they belong to.
+    check("- a\n\n  - b\n\n\n\n- c", 20, "- a\n  - b\n\n- c");
+    check("- a\n  ```\n  x\n  ```\n\n  b", 20, "- a\n  ```\n    x\n  ```\n\n  b");
+    check("- a\n\n  <!-- c -->\n  b", 20, "- a\n\n  b");
 }
 
 #[test]

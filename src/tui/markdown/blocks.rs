@@ -43,8 +43,6 @@ pub(super) enum Block {
 pub(super) struct List {
     /// The first number of an ordered list.
     pub(super) start: Option<u64>,
-    /// Whether blank rows separate the items.
-    pub(super) loose: bool,
     pub(super) items: Vec<Item>,
 }
 
@@ -52,7 +50,16 @@ pub(super) struct List {
 pub(super) struct Item {
     /// Whether a task is done; `None` if the item is not a task.
     pub(super) done: Option<bool>,
-    pub(super) blocks: Vec<Block>,
+    /// Whether a blank line is between it and the item before it.
+    pub(super) is_spaced: bool,
+    pub(super) blocks: Vec<ItemBlock>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ItemBlock {
+    /// Whether a blank line is between it and the block before it.
+    pub(super) is_spaced: bool,
+    pub(super) block: Block,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -134,6 +141,11 @@ pub(super) fn parse(text: &str, definitions: &Definitions, keep_breaks: bool) ->
     let mut builder = Builder { keep_breaks, ..Builder::default() };
     let parser = Parser::new_with_broken_link_callback(text, options(), Some(resolve));
     for (event, range) in parser.into_offset_iter() {
+        if begins_block(&event) {
+            let is_list = matches!(event, Event::Start(Tag::List(_) | Tag::Item));
+            let at = if is_list { mark_at(text, range.start) } else { range.start };
+            builder.block_begins(text, at);
+        }
         if let Event::Start(Tag::CodeBlock(_)) = event {
             builder.is_closed = super::code::is_closed(text.get(range).unwrap_or_default());
         }
@@ -142,12 +154,54 @@ pub(super) fn parse(text: &str, definitions: &Definitions, keep_breaks: bool) ->
     builder.finish()
 }
 
+/// Whether a block or an item begins. Paragraphs of lists without blank lines have no event.
+fn begins_block(event: &Event<'_>) -> bool {
+    matches!(
+        event,
+        Event::Rule
+            | Event::Start(
+                Tag::Paragraph
+                    | Tag::Heading { .. }
+                    | Tag::BlockQuote(_)
+                    | Tag::CodeBlock(_)
+                    | Tag::HtmlBlock
+                    | Tag::List(_)
+                    | Tag::Item
+                    | Tag::Table(_)
+            )
+    )
+}
+
+/// Where the mark of a list or item is. The parser counts a tab before it as columns, so its start may be in the
+/// line above.
+fn mark_at(text: &str, start: usize) -> usize {
+    let is_mark = |c: char| matches!(c, '-' | '+' | '*') || c.is_ascii_digit();
+    let is_before_mark = |at: &usize| {
+        text.get(*at..).is_some_and(|rest| rest.trim_start_matches([' ', '\t']).starts_with(is_mark))
+    };
+    (start..=start + 3).find(is_before_mark).unwrap_or(start)
+}
+
+/// Whether the line above the one at `at` is blank, apart from marks of quotes.
+fn is_below_blank(text: &str, at: usize) -> bool {
+    let above = text.get(..at).and_then(|before| before.rsplit_once('\n')).map(|(above, _)| above);
+    let line = above.map(|above| above.rsplit('\n').next().unwrap_or_default());
+    line.is_some_and(|line| line.trim_start_matches([' ', '\t', '>']).is_empty())
+}
+
 fn fold(label: &str) -> String {
     label.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_MATH
+}
+
+#[derive(Debug)]
+struct Open {
+    container: Container,
+    /// Whether a blank line is above its next block or item.
+    is_spaced: bool,
 }
 
 #[derive(Debug)]
@@ -168,7 +222,7 @@ enum Leaf {
 struct Builder {
     keep_breaks: bool,
     root: Vec<Block>,
-    open: Vec<Container>,
+    open: Vec<Open>,
     /// Per container in the text: whether it is in `open` or was flattened.
     kept: Vec<bool>,
     leaf: Option<Leaf>,
@@ -187,6 +241,19 @@ struct Builder {
 }
 
 impl Builder {
+    /// Notes whether a blank line is above the block or item that begins at `at` in `text`.
+    fn block_begins(&mut self, text: &str, at: usize) {
+        self.close_leaf();
+        let Some(open) = self.open.last_mut() else { return };
+        // Only the first one can be on the line of its container's mark, so lines are short here.
+        let is_first = match &open.container {
+            Container::Quote(_) => return,
+            Container::List(list) => list.items.is_empty(),
+            Container::Item(item) => item.blocks.is_empty(),
+        };
+        open.is_spaced |= !is_first && is_below_blank(text, at);
+    }
+
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -203,7 +270,7 @@ impl Builder {
             Event::HardBreak => self.push_inline("\n", false),
             Event::Rule => self.add(Block::Rule),
             Event::TaskListMarker(done) => {
-                if let Some(Container::Item(item)) = self.open.last_mut() {
+                if let Some(Open { container: Container::Item(item), .. }) = self.open.last_mut() {
                     item.done = Some(done);
                 }
             }
@@ -228,9 +295,6 @@ impl Builder {
         match tag {
             Tag::Paragraph => {
                 self.close_leaf();
-                if let [.., Container::List(list), Container::Item(_)] = self.open.as_mut_slice() {
-                    list.loose = true;
-                }
                 self.leaf = Some(Leaf::Paragraph);
             }
             Tag::Heading { level, .. } => {
@@ -238,7 +302,7 @@ impl Builder {
                 self.leaf = Some(Leaf::Heading(level_number(level)));
             }
             Tag::BlockQuote(_) => self.open(Container::Quote(Vec::new())),
-            Tag::List(start) => self.open(Container::List(List { start, loose: false, items: Vec::new() })),
+            Tag::List(start) => self.open(Container::List(List { start, items: Vec::new() })),
             Tag::Item => self.open(Container::Item(Item::default())),
             Tag::CodeBlock(kind) => {
                 self.close_leaf();
@@ -366,12 +430,11 @@ impl Builder {
         self.close_leaf();
         let keep = self.open.len() < MAX_DEPTH || matches!(container, Container::Item(_));
         // An item needs its list: both are kept or neither.
-        let keep = keep
-            && (!matches!(container, Container::Item(_))
-                || matches!(self.open.last(), Some(Container::List(_))));
+        let is_in_list = matches!(self.open.last(), Some(Open { container: Container::List(_), .. }));
+        let keep = keep && (!matches!(container, Container::Item(_)) || is_in_list);
         self.kept.push(keep);
         if keep {
-            self.open.push(container);
+            self.open.push(Open { container, is_spaced: false });
         }
     }
 
@@ -380,14 +443,10 @@ impl Builder {
         if self.kept.pop() != Some(true) {
             return;
         }
-        match self.open.pop() {
+        match self.open.pop().map(|open| open.container) {
             Some(Container::Quote(blocks)) => self.add(Block::Quote(blocks)),
             Some(Container::List(list)) => self.add(Block::List(list)),
-            Some(Container::Item(item)) => {
-                if let Some(Container::List(list)) = self.open.last_mut() {
-                    list.items.push(item);
-                }
-            }
+            Some(Container::Item(item)) => self.add_item(item),
             None => {}
         }
     }
@@ -406,13 +465,22 @@ impl Builder {
 
     fn add(&mut self, block: Block) {
         self.close_leaf();
-        match self.open.last_mut() {
-            None => self.root.push(block),
-            Some(Container::Quote(blocks)) => blocks.push(block),
-            Some(Container::Item(item)) => item.blocks.push(block),
-            Some(Container::List(list)) => {
-                list.items.push(Item { done: None, blocks: vec![block] });
+        let Some(Open { container, is_spaced }) = self.open.last_mut() else { return self.root.push(block) };
+        match container {
+            Container::Quote(blocks) => blocks.push(block),
+            Container::Item(item) => {
+                item.blocks.push(ItemBlock { is_spaced: std::mem::take(is_spaced), block });
             }
+            Container::List(_) => {
+                let blocks = vec![ItemBlock { is_spaced: false, block }];
+                self.add_item(Item { blocks, ..Item::default() });
+            }
+        }
+    }
+
+    fn add_item(&mut self, item: Item) {
+        if let Some(Open { container: Container::List(list), is_spaced }) = self.open.last_mut() {
+            list.items.push(Item { is_spaced: std::mem::take(is_spaced), ..item });
         }
     }
 

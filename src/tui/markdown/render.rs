@@ -6,7 +6,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::super::text::{LinkTarget, Row, Run, Wrap, sanitize, url_ranges, width};
 use super::super::theme::{Theme, Token};
-use super::blocks::{Block, Inline, Item, List};
+use super::blocks::{Block, Inline, Item, ItemBlock, List};
 use super::code::CodeBlock;
 use super::diagram::{self, Diagram, Mermaid};
 use super::highlight::Highlighter;
@@ -143,35 +143,36 @@ impl Cx<'_> {
         rows
     }
 
+    /// Blank rows are where the source has blank lines, and numbers are not aligned: neither
+    /// depends on later items, so a list that arrives looks as when it is complete.
     fn list(&self, list: &List, width: u16, base: Style) -> Vec<Row> {
-        let last = list.start.map(|start| start.saturating_add(list.items.len() as u64).saturating_sub(1));
-        let number_width = last.map_or(0, |last| last.to_string().len());
         let mut rows = Vec::new();
         for (item_idx, item) in list.items.iter().enumerate() {
-            if list.loose && !rows.is_empty() {
+            if item.is_spaced {
                 rows.push(Row::default());
             }
             let bullet = match list.start {
-                Some(start) => format!("{:>number_width$}. ", start.saturating_add(item_idx as u64)),
+                Some(start) => format!("{}. ", start.saturating_add(item_idx as u64)),
                 None => "- ".to_owned(),
             };
-            rows.extend(self.item(item, &bullet, list.loose, width, base));
+            rows.extend(self.item(item, &bullet, width, base));
         }
         rows
     }
 
-    fn item(&self, item: &Item, bullet: &str, loose: bool, width: u16, base: Style) -> Vec<Row> {
+    fn item(&self, item: &Item, bullet: &str, width: u16, base: Style) -> Vec<Row> {
         let mut bullet = bullet.to_owned();
         if let Some(done) = item.done {
             bullet.push_str(if done { "[x] " } else { "[ ] " });
         }
         let (bullet, inner) = prefix_room(&bullet, width);
         let mut rows = Vec::new();
-        for block in &item.blocks {
+        let mut is_spaced = false;
+        for ItemBlock { is_spaced: is_below_blank, block } in &item.blocks {
             let more = self.block(block, inner, base);
-            // In a tight list, blank rows separate only code and tables.
-            let apart = loose && !matches!(block, Block::List(_));
-            if apart && !rows.is_empty() && !more.is_empty() {
+            // A list is next to the text it belongs to.
+            is_spaced |= is_below_blank & !matches!(block, Block::List(_));
+            if !more.is_empty() && std::mem::take(&mut is_spaced) && !rows.is_empty() {
                 rows.push(Row::default());
             }
             rows.extend(more);
