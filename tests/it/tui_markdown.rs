@@ -375,6 +375,92 @@ fn documents() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }
 
+/// Lists of all kinds and quotes, in lines that may continue, nest or end each other.
+fn containers() -> impl Strategy<Value = String> {
+    let around = prop::sample::select(vec!["", "", "", "", "> ", ">", "> > "]);
+    let indent = prop::sample::select(vec!["", "", "", " ", "  ", "  ", "   ", "    ", "      ", "\t"]);
+    let mark = prop::sample::select(vec![
+        "", "", "", "- ", "- ", "- ", "* ", "+ ", "-", "1. ", "2. ", "9. ", "10) ", "1.", "- [ ] ", "- [x] ",
+        "- - ", "1. - ", "- > ",
+    ]);
+    let text = prop::sample::select(vec![
+        "",
+        "",
+        "text",
+        "words that wrap at some width",
+        "**bold",
+        "end** of it",
+        "`code",
+        "`",
+        "# Head",
+        "===",
+        "---",
+        "***",
+        "```rust",
+        "```",
+        "~~~",
+        "let x = 1;",
+        "```mermaid",
+        "graph LR",
+        "A --> B",
+        "| a | b |",
+        "|---|---|",
+        "    indented",
+        "[r]",
+        "[text][s]",
+        "[r]: https://d.ef",
+        "[s]: https://g.hi 'title",
+        "<div>",
+        "<!-- c",
+        "-->",
+        "<br>",
+        "\\",
+        "世界の文章。",
+    ]);
+    let line = (around, indent, mark, text)
+        .prop_map(|(around, indent, mark, text)| format!("{around}{indent}{mark}{text}"));
+    prop::collection::vec(line, 0..24).prop_map(|lines| lines.join("\n"))
+}
+
+fn cuts() -> impl Strategy<Value = Vec<usize>> {
+    prop_oneof![Just(vec![1]), prop::collection::vec(1_usize..40, 1..30)]
+}
+
+/// Rows that are stable stay as they are, and in the end all rows are those of the whole text.
+fn check_stream(text: &str, cuts: &[usize], width: u16, mermaid: Mermaid) -> Result<(), TestCaseError> {
+    let options = MarkdownOptions { mermaid, ..MarkdownOptions::default() };
+    let mut stream = MarkdownStream::new(options.clone());
+    let mut rest: Vec<char> = text.chars().collect();
+    let mut settled: Vec<Row> = Vec::new();
+    for cut in cuts.iter().cycle() {
+        let taken: String = rest.drain(..(*cut).min(rest.len())).collect();
+        stream.push(&taken);
+        let rows = stream.rows(width, &THEME, &LOADED).to_vec();
+        prop_assert!(rows.iter().all(|row| row.width() <= usize::from(width)), "{rows:?}");
+        let stable = stream.stable_rows();
+        prop_assert!(stable >= settled.len());
+        prop_assert_eq!(&rows[..settled.len()], &settled[..], "a settled row changed");
+        settled = rows[..stable].to_vec();
+        if rest.is_empty() {
+            break;
+        }
+    }
+    stream.finish();
+    let streamed = stream.rows(width, &THEME, &LOADED).to_vec();
+    prop_assert_eq!(stream.stable_rows(), streamed.len());
+    prop_assert_eq!(&streamed[..settled.len()], &settled[..]);
+    prop_assert_eq!(streamed, render(text, width, &THEME, &LOADED, &options));
+    Ok(())
+}
+
+#[test]
+fn definitions_in_a_list_or_quote_stay_there() {
+    for text in ["- [r]: https://d.ef\n  text\n* next\n", "> [r]: https://d.ef\ntext\n- next\n"] {
+        check_stream(text, &[1], 20, Mermaid::Streaming).unwrap();
+        assert_eq!(rendered(text, 20).matches("text").count(), 1);
+    }
+}
+
 #[test]
 fn a_definition_stays_with_the_paragraph_it_begins() {
     // A tag may not interrupt a paragraph, so the list is one here; a tag that begins
@@ -396,31 +482,15 @@ proptest! {
 
     #[test]
     fn streaming_ends_in_what_rendering_at_once_gives(
-        text in documents(), cuts in prop::collection::vec(1_usize..40, 1..30), width in 1_u16..60,
+        text in prop_oneof![documents(), containers()], cuts in cuts(), width in 1_u16..60,
         mermaid in prop::sample::select(vec![Mermaid::Off, Mermaid::Final, Mermaid::Streaming]),
     ) {
-        let options = MarkdownOptions { mermaid, ..MarkdownOptions::default() };
-        let mut stream = MarkdownStream::new(options.clone());
-        let mut rest: Vec<char> = text.chars().collect();
-        let mut settled: Vec<Row> = Vec::new();
-        for cut in cuts.iter().cycle() {
-            let taken: String = rest.drain(..(*cut).min(rest.len())).collect();
-            stream.push(&taken);
-            let rows = stream.rows(width, &THEME, &LOADED).to_vec();
-            prop_assert!(rows.iter().all(|row| row.width() <= usize::from(width)), "{rows:?}");
-            let stable = stream.stable_rows();
-            prop_assert!(stable >= settled.len());
-            prop_assert_eq!(&rows[..settled.len()], &settled[..], "a settled row changed");
-            settled = rows[..stable].to_vec();
-            if rest.is_empty() {
-                break;
-            }
-        }
-        stream.finish();
-        let streamed = stream.rows(width, &THEME, &LOADED).to_vec();
-        prop_assert_eq!(stream.stable_rows(), streamed.len());
-        prop_assert_eq!(&streamed[..settled.len()], &settled[..]);
-        prop_assert_eq!(streamed, render(&text, width, &THEME, &LOADED, &options));
+        check_stream(&text, &cuts, width, mermaid)?;
+    }
+
+    #[test]
+    fn lists_and_quotes_look_the_same_while_they_stream(text in containers(), cuts in cuts(), width in 1_u16..60) {
+        check_stream(&text, &cuts, width, Mermaid::Streaming)?;
     }
 
     #[test]
@@ -447,23 +517,87 @@ proptest! {
     }
 }
 
+/// Lists of `n` items of each kind, and how many rows an item has.
+fn long_lists(n: usize) -> Vec<(usize, String)> {
+    let items = |item: &dyn Fn(usize) -> String| (0..n).map(item).collect::<String>();
+    vec![
+        (1, items(&|n| format!("- item {n} with **bold** and `code`\n"))),
+        (1, items(&|n| format!("{}. item\n", n + 1))),
+        (1, items(&|n| format!("- [{}] task {n}\n", if n % 2 == 0 { 'x' } else { ' ' }))),
+        (2, items(&|n| format!("* item {n}\n\n"))),
+        (4, items(&|n| format!("- item {n}\n\n  more\nand lazy\n\n"))),
+        (4, items(&|n| format!("- item {n}\n  1. one\n  2. two\n     - three\n"))),
+        (5, items(&|n| format!("1. item {n}\n   ```sh\n   a\n   b\n   ```\n"))),
+        (6, items(&|n| format!("- item {n}\n  | a | b |\n  |---|---|\n  | c | d |\n"))),
+        (4, items(&|n| format!("- # item {n}\n  > quote\n\n  ---\n"))),
+    ]
+}
+
+/// Work per byte when `text` arrives in pieces of 60 bytes.
+fn parsed_per_byte(text: &str) -> u64 {
+    let mut stream = MarkdownStream::new(MarkdownOptions::default());
+    for chunk in text.as_bytes().chunks(60) {
+        stream.push(std::str::from_utf8(chunk).unwrap());
+        stream.rows(80, &THEME, &Highlighter::new());
+    }
+    stream.finish();
+    stream.rows(80, &THEME, &Highlighter::new());
+    stream.parsed_bytes() / text.len() as u64
+}
+
 #[test]
 fn parsing_a_stream_is_linear_work() {
-    let options = MarkdownOptions::default();
     let paragraph = "Some words of an answer that goes on for a while, with `code` in it.\n\n";
     let code = format!("```rust\n{}```\n\n", "let x = 1;\n".repeat(200));
-    let list = "- an item of one list that never ends\n".repeat(3_000);
-    for text in [paragraph.repeat(400), code.repeat(10), list] {
-        let mut stream = MarkdownStream::new(options.clone());
-        for chunk in text.as_bytes().chunks(60) {
-            stream.push(std::str::from_utf8(chunk).unwrap());
-            stream.rows(80, &THEME, &Highlighter::new());
-        }
-        stream.finish();
-        stream.rows(80, &THEME, &Highlighter::new());
-        let per_byte = stream.parsed_bytes() / text.len() as u64;
-        assert!(per_byte < 120, "{per_byte} bytes parsed per byte of text");
+    let quote = "> a line of one quote that never ends\n".repeat(3_000);
+    for (limit, text) in [(10, paragraph.repeat(400)), (10, code.repeat(10)), (200, quote)] {
+        let per_byte = parsed_per_byte(&text);
+        assert!(per_byte < limit, "{per_byte} bytes parsed per byte of {:?}", &text[..40]);
     }
+    for (_, list) in long_lists(2_000) {
+        let per_byte = parsed_per_byte(&list);
+        assert!(per_byte < 20, "{per_byte} bytes parsed per byte of {:?}", &list[..40]);
+    }
+}
+
+#[test]
+fn only_the_last_items_of_a_list_are_live() {
+    for (n_rows, list) in long_lists(500) {
+        let mut stream = MarkdownStream::new(MarkdownOptions::default());
+        let mut n_shown = 0;
+        for line in list.split_inclusive('\n') {
+            stream.push(line);
+            n_shown = stream.rows(80, &THEME, &Highlighter::new()).len();
+            let n_live = n_shown - stream.stable_rows();
+            assert!(n_live <= 2 * n_rows, "{n_live} live rows after {line:?}");
+        }
+        assert!(
+            (500 * n_rows - 1..=500 * (n_rows + 1)).contains(&n_shown),
+            "{n_shown} rows of {:?}",
+            &list[..40]
+        );
+    }
+}
+
+#[test]
+fn finished_blocks_of_the_last_item_and_quote_settle() {
+    let stable_of = |texts: &[&str]| {
+        let mut stream = MarkdownStream::new(MarkdownOptions::default());
+        let mut stable = |text: &&str| {
+            stream.push(text);
+            stream.rows(40, &THEME, &LOADED);
+            stream.stable_rows()
+        };
+        texts.iter().map(&mut stable).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        stable_of(&["- a\n", "  - b\n", "  - c\n", "    1. d\n", "    2. e\n", "- f"]),
+        [0, 1, 2, 3, 4, 4]
+    );
+    assert_eq!(stable_of(&["> a\n", ">\n", "> b\n", "c\n", "> - d\n> - e\n"]), [0, 0, 1, 1, 5]);
+    assert_eq!(stable_of(&["1. a\n   ```sh\n", "   b\n", "   c", "\n   ```\n", "   d\n"]), [2, 3, 3, 4, 5]);
+    // Unless later text may define what brackets refer to.
+    assert_eq!(stable_of(&["- a\n  - [b]\n", "  - c\n", "  - d\n", "\n  [b]: e\n- f\n"]), [0, 0, 0, 4]);
 }
 
 #[test]

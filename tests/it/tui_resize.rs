@@ -5,11 +5,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
+use pi::tui::markdown::{Highlighter, MarkdownOptions, MarkdownStream};
 use pi::tui::term::{
     Anchor, Cursor, Document, Frame, InlineWindow, Overlay, ReflowTraits, Relayout, RowMark, StartOver,
 };
 use pi::tui::text::Row;
+use pi::tui::theme::{Appearance, ColorDepth, Theme};
 use proptest::prelude::*;
 use ratatui::layout::{Position, Size};
 use ratatui::style::{Color, Style};
@@ -18,6 +21,9 @@ use crate::support::reflowing_terminal::{Emulator, ReflowingTerminal};
 use crate::support::virtual_terminal::VirtualTerminal;
 
 const SHELL_LINES: usize = 25;
+
+static THEME: LazyLock<Theme> =
+    LazyLock::new(|| Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap());
 
 /// How a block of the transcript is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +35,8 @@ enum Kind {
     Boxed,
     /// Double-width characters between the words.
     Wide,
+    /// A list with an item for each line, as Markdown renders it.
+    List,
 }
 
 /// Text of which each word appears once in the transcript.
@@ -49,6 +57,9 @@ fn word(block: usize, line: usize, n: usize) -> String {
 
 impl Block {
     fn layout(&mut self, width: u16) {
+        if self.kind == Kind::List {
+            return self.layout_list(width);
+        }
         let (mut rows, mut stable) = (Vec::new(), 0);
         let fill = Style::new().bg(Color::Blue);
         let boxed = self.kind == Kind::Boxed;
@@ -61,7 +72,7 @@ impl Block {
             let texts: Vec<String> = match self.kind {
                 Kind::Code => words.chunks((inner + 1) / 11).map(|piece| piece.join("─")).collect(),
                 Kind::Wide => wrapped(&words.join(" 世界 "), inner),
-                Kind::Prose | Kind::Boxed => wrapped(&words.join(" "), inner),
+                Kind::Prose | Kind::Boxed | Kind::List => wrapped(&words.join(" "), inner),
             };
             rows.extend(texts.into_iter().map(|text| {
                 if !boxed {
@@ -81,6 +92,23 @@ impl Block {
         rows.push(Row::default());
         self.stable = if self.settled { rows.len() } else { stable };
         self.rows = rows;
+    }
+
+    fn layout_list(&mut self, width: u16) {
+        let item = |(line, count): (usize, &usize)| {
+            let words: Vec<String> = (0..*count).map(|n| word(self.id, line, n)).collect();
+            format!("{}. {}", line + 1, words.join(" "))
+        };
+        let items: Vec<String> = self.lines.iter().enumerate().map(item).collect();
+        let mut stream = MarkdownStream::new(MarkdownOptions::default());
+        stream.push(&items.join("\n"));
+        if self.settled {
+            stream.finish();
+        }
+        self.rows = stream.rows(width, &THEME, &Highlighter::new()).to_vec();
+        self.stable = stream.stable_rows();
+        self.rows.push(Row::default());
+        self.stable += usize::from(self.settled);
     }
 }
 
@@ -522,6 +550,33 @@ fn an_answer_that_streams_during_a_drag_is_neither_doubled_nor_left_behind() {
     stage.end_stream();
     stage.draw();
     stage.check();
+}
+
+/// The list is much longer than the screen, so its first rows are in the scrollback while it arrives.
+#[test]
+fn a_list_that_streams_during_a_drag_shows_each_item_once() {
+    let mut stage = long_session::<ReflowingTerminal>(Size::new(120, 30), ReflowTraits::of("tmux"));
+    let id = stage.doc.blocks.len();
+    let list = |lines| Block { id, kind: Kind::List, lines, settled: false, rows: Vec::new(), stable: 0 };
+    stage.doc.blocks.push(list(vec![1]));
+    let widths: Vec<u16> = (60..120).rev().step_by(5).chain((60..120).step_by(7)).collect();
+    for n in 1..100 {
+        // An item is two rows long in a narrow window.
+        stage.doc.blocks[id].lines.push(1 + n % 7);
+        stage.draw();
+        stage.resize(Size::new(widths[n % widths.len()], 30));
+        stage.check();
+    }
+    stage.end_stream();
+    stage.draw();
+    stage.check();
+    let (scrollback, screen) = stage.window.sink_mut().lines();
+    let items = scrollback
+        .iter()
+        .chain(&screen)
+        .filter(|line| line.contains(&format!("w{id:03}.")) && line.contains(".00"));
+    let numbers: Vec<String> = items.filter_map(|line| Some(line.split_once(". ")?.0.to_owned())).collect();
+    assert_eq!(numbers, (1..=100).map(|n| n.to_string()).collect::<Vec<_>>());
 }
 
 #[test]

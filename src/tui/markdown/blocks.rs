@@ -5,6 +5,7 @@
 //! nested deeper than [`MAX_DEPTH`] are flattened, so no text can exhaust the
 //! stack.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -37,6 +38,31 @@ pub(super) enum Block {
     Table(Table),
     Rule,
     Html(String),
+}
+
+impl Block {
+    /// Adds where the block, the last one, is open to the path to it.
+    fn open_path(&self, path: &mut Vec<usize>) {
+        match self {
+            Self::Quote(blocks) => {
+                if let Some(last) = blocks.last() {
+                    path.push(blocks.len() - 1);
+                    last.open_path(path);
+                }
+            }
+            Self::List(List { items, .. }) => {
+                let Some(item) = items.last() else { return };
+                path.push(items.len() - 1);
+                if let Some(last) = item.blocks.last() {
+                    path.push(item.blocks.len() - 1);
+                    last.block.open_path(path);
+                }
+            }
+            // Blank lines at the end may turn out to be behind the block.
+            Self::Code { text, .. } => path.push(text.trim_end().lines().count()),
+            Self::Heading { .. } | Self::Paragraph(_) | Self::Table(_) | Self::Rule | Self::Html(_) => {}
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -90,10 +116,28 @@ pub(super) struct Look {
 /// The top level of a text.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    /// The blocks, each from the start of its first line.
-    pub(super) blocks: Vec<Range<usize>>,
+    pub(super) parts: Vec<Part>,
     /// Link definitions by their start.
     pub(super) definitions: Vec<Definition>,
+}
+
+/// A top-level block, or an item of a top-level list. Parsed by itself, it is what it is in its
+/// text, because only an item's own lines decide how it is read.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// From the start of its first line.
+    pub(super) range: Range<usize>,
+    pub(super) item: Option<ItemPlace>,
+}
+
+/// The place of an item in its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ItemPlace {
+    /// Its number in an ordered list.
+    pub(super) number: Option<u64>,
+    pub(super) is_first: bool,
+    /// Whether a blank line is between it and the item before it.
+    pub(super) is_spaced: bool,
 }
 
 #[derive(Debug)]
@@ -103,7 +147,8 @@ pub(super) struct Definition {
     pub(super) target: String,
 }
 
-pub(super) fn outline(text: &str) -> Outline {
+/// The parts of `text`, which begins with the item at `first` if there is one.
+pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
     let parser = Parser::new_ext(text, options());
     let mut definitions: Vec<Definition> = parser
         .reference_definitions()
@@ -115,13 +160,36 @@ pub(super) fn outline(text: &str) -> Outline {
         })
         .collect();
     definitions.sort_by_key(|definition| definition.start);
-    let mut blocks: Vec<Range<usize>> = Vec::new();
+    let line_start =
+        |at: usize| text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |line_end| line_end + 1);
+    let mut parts: Vec<Part> = Vec::new();
     let mut depth = 0_usize;
+    // The place of the next item of the list at the top level.
+    let mut next: Option<ItemPlace> = None;
     for (event, range) in parser.into_offset_iter() {
-        if depth == 0 && !matches!(event, Event::End(_)) {
-            let line_start =
-                text.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
-            blocks.push(line_start..range.end);
+        match (&event, depth) {
+            (Event::End(_), _) => {}
+            (Event::Start(Tag::List(number)), 0) => {
+                let place = ItemPlace { number: *number, is_first: true, is_spaced: false };
+                next = Some(first.take().unwrap_or(place));
+            }
+            (_, 0) => {
+                (next, first) = (None, None);
+                parts.push(Part { range: line_start(range.start)..range.end, item: None });
+            }
+            (Event::Start(Tag::Item), 1) => {
+                let start = line_start(range.start);
+                if let Some(place) = &mut next {
+                    let is_spaced = place.is_spaced || !place.is_first && is_below_blank(text, start);
+                    parts.push(Part {
+                        range: start..range.end,
+                        item: Some(ItemPlace { is_spaced, ..*place }),
+                    });
+                    let number = place.number.map(|number| number.saturating_add(1));
+                    *place = ItemPlace { number, is_first: false, is_spaced: false };
+                }
+            }
+            _ => {}
         }
         match event {
             Event::Start(_) => depth += 1,
@@ -129,15 +197,37 @@ pub(super) fn outline(text: &str) -> Outline {
             _ => {}
         }
     }
-    Outline { blocks, definitions }
+    Outline { parts, definitions }
 }
 
 /// The blocks of `text`; with `keep_breaks`, line breaks in paragraphs are kept.
 pub(super) fn parse(text: &str, definitions: &Definitions, keep_breaks: bool) -> Vec<Block> {
-    let resolve = |link: BrokenLink<'_>| {
-        let target = definitions.get(&fold(&link.reference))?;
-        Some((CowStr::from(target.clone()), CowStr::from("")))
+    parse_with(text, |label| definitions.get(label).cloned(), keep_breaks)
+}
+
+/// Where `text`, which consists of complete lines and is one part, is still open: the index of the
+/// last block, then, as long as it contains blocks, the index of the last one in it. Items count
+/// as blocks, and lines of code. Later text changes nothing before that place. `None` if that is
+/// not certain, because a definition in later text could be what brackets refer to.
+pub(super) fn open_path(text: &str) -> Option<Vec<usize>> {
+    let has_references = Cell::new(false);
+    let note = |_: &str| {
+        has_references.set(true);
+        None
     };
+    let blocks = parse_with(text, note, false);
+    let mut path = Vec::new();
+    if let Some(last) = blocks.last() {
+        path.push(blocks.len() - 1);
+        last.open_path(&mut path);
+    }
+    (!has_references.get()).then_some(path)
+}
+
+/// `target` returns what a label refers to that the text does not define.
+fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>, keep_breaks: bool) -> Vec<Block> {
+    let resolve =
+        |link: BrokenLink<'_>| Some((CowStr::from(target(&fold(&link.reference))?), CowStr::from("")));
     let mut builder = Builder { keep_breaks, ..Builder::default() };
     let parser = Parser::new_with_broken_link_callback(text, options(), Some(resolve));
     for (event, range) in parser.into_offset_iter() {
@@ -501,5 +591,74 @@ fn level_number(level: HeadingLevel) -> u8 {
         HeadingLevel::H4 => 4,
         HeadingLevel::H5 => 5,
         HeadingLevel::H6 => 6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Lines of lists and quotes that may continue, nest or end each other, without references.
+    fn lines() -> impl Strategy<Value = String> {
+        let indent =
+            prop::sample::select(vec!["", "", "", " ", "  ", "  ", "   ", "    ", "      ", "\t", "> ", ">"]);
+        let mark = prop::sample::select(vec![
+            "", "", "- ", "- ", "* ", "-", "1. ", "7. ", "10) ", "1.", "- [x] ", "- - ", "- > ", "-\t",
+        ]);
+        let text = prop::sample::select(vec![
+            "",
+            "",
+            "text",
+            "**bold",
+            "`code",
+            "# Head",
+            "===",
+            "---",
+            "```rust",
+            "```",
+            "| a | b |",
+            "|---|---|",
+            "    indented",
+            "<div>",
+            "<!-- c",
+            "-->",
+            "\\",
+        ]);
+        let line = (indent, mark, text).prop_map(|(indent, mark, text)| format!("{indent}{mark}{text}"));
+        prop::collection::vec(line, 0..16).prop_map(|lines| lines.join("\n"))
+    }
+
+    /// The blocks of each part, with the items of a list together again.
+    fn parse_parts(text: &str) -> Vec<Block> {
+        let mut blocks: Vec<Block> = Vec::new();
+        for Part { range, item } in outline(text, None).parts {
+            let mut parsed = parse(&text[range], &Definitions::new(), false);
+            let (Some(place), [Block::List(alone)]) = (item, parsed.as_mut_slice()) else {
+                blocks.extend(parsed);
+                continue;
+            };
+            assert_eq!(alone.items.len(), 1);
+            alone.items[0].is_spaced = place.is_spaced;
+            match blocks.last_mut() {
+                Some(Block::List(list)) if !place.is_first => {
+                    let number = list.start.map(|start| start + list.items.len() as u64);
+                    assert_eq!(number, place.number);
+                    list.items.append(&mut alone.items);
+                }
+                _ => blocks.extend(parsed),
+            }
+        }
+        blocks
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn parts_are_parsed_as_in_their_text(text in lines()) {
+            prop_assert_eq!(parse_parts(&text), parse(&text, &Definitions::new(), false));
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Renders Markdown as rows: complete texts, and texts that are still arriving.
 //!
-//! A text is rendered by top-level block, each parsed separately, so
-//! that a streamed text settles block by block and looks the same as one
+//! A text is rendered by top-level block and by item of top-level lists, each parsed
+//! separately, so that a streamed text settles part by part and looks the same as one
 //! rendered at once. For the same reason a link reference sees only definitions
-//! above it. Callers choose the text and its box.
+//! above it and those of its own part. Callers choose the text and its box.
 
 mod blocks;
 mod code;

@@ -1,7 +1,5 @@
 //! Renders blocks as rows.
 
-use std::cell::Cell;
-
 use ratatui::style::{Modifier, Style};
 
 use super::super::text::{LinkTarget, Row, Run, Wrap, sanitize, url_ranges, width};
@@ -46,8 +44,60 @@ pub(super) struct Cx<'a> {
     pub(super) options: &'a MarkdownOptions,
     /// Whether no more text arrives.
     pub(super) is_finished: bool,
-    /// Set where a diagram will be drawn once no more text arrives.
-    pub(super) postponed: Cell<bool>,
+}
+
+/// Which of some blocks text may still be added to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Open<'a> {
+    Nothing,
+    /// Those from the place on that [`super::blocks::open_path`] returned; all if it is empty.
+    From(&'a [usize]),
+}
+
+impl Open<'_> {
+    /// The same within the block at `block_idx`.
+    fn within(self, block_idx: usize) -> Self {
+        match self {
+            Self::From([open, ..]) if block_idx < *open => Self::Nothing,
+            Self::From([open, rest @ ..]) if block_idx == *open => Self::From(rest),
+            Self::From(_) => Self::From(&[]),
+            Self::Nothing => Self::Nothing,
+        }
+    }
+}
+
+/// Rows, of which the first may be final.
+#[derive(Debug, Default)]
+pub(super) struct Drawn {
+    pub(super) rows: Vec<Row>,
+    /// Number of leading rows that nothing can change.
+    pub(super) n_final: usize,
+    /// Whether rows after them may change, or may be added.
+    is_open: bool,
+}
+
+impl Drawn {
+    /// Rows that are final together.
+    fn whole(rows: Vec<Row>, open: Open<'_>) -> Self {
+        match open {
+            Open::Nothing => Self { n_final: rows.len(), rows, is_open: false },
+            Open::From(_) => Self { n_final: 0, rows, is_open: true },
+        }
+    }
+
+    /// Appends rows, after a blank one if both have rows and `is_spaced`.
+    fn append(&mut self, more: Self, is_spaced: bool) {
+        if is_spaced && !self.rows.is_empty() && !more.rows.is_empty() {
+            self.rows.push(Row::default());
+        }
+        if !self.is_open {
+            if more.n_final > 0 {
+                self.n_final = self.rows.len() + more.n_final;
+            }
+            self.is_open = more.is_open;
+        }
+        self.rows.extend(more.rows);
+    }
 }
 
 /// Prefixes are left out if they would leave less room for text.
@@ -60,33 +110,30 @@ impl Cx<'_> {
 
     /// Blocks separated by blank rows. Blocks without rows, such as
     /// comments, leave no gap.
-    pub(super) fn blocks(&self, blocks: &[Block], width: u16) -> Vec<Row> {
-        self.blocks_on(blocks, width, self.options.base)
+    pub(super) fn blocks(&self, blocks: &[Block], width: u16, open: Open<'_>) -> Drawn {
+        self.blocks_on(blocks, width, self.options.base, open)
     }
 
-    fn blocks_on(&self, blocks: &[Block], width: u16, base: Style) -> Vec<Row> {
-        let mut rows = Vec::new();
-        for block in blocks {
-            let more = self.block(block, width, base);
-            if !rows.is_empty() && !more.is_empty() {
-                rows.push(Row::default());
-            }
-            rows.extend(more);
+    fn blocks_on(&self, blocks: &[Block], width: u16, base: Style, open: Open<'_>) -> Drawn {
+        let mut drawn = Drawn::default();
+        for (block_idx, block) in blocks.iter().enumerate() {
+            drawn.append(self.block(block, width, base, open.within(block_idx)), true);
         }
-        rows
+        drawn
     }
 
-    fn block(&self, block: &Block, width: u16, base: Style) -> Vec<Row> {
-        match block {
+    fn block(&self, block: &Block, width: u16, base: Style, open: Open<'_>) -> Drawn {
+        let rows = match block {
             Block::Heading { level, inlines } => self.heading(*level, inlines, width),
             Block::Paragraph(inlines) => self.wrap_inlines(inlines, width, base),
-            Block::Code { lang, text, is_closed } => self.code(lang, text, *is_closed, width),
-            Block::Quote(blocks) => self.quote(blocks, width),
-            Block::List(list) => self.list(list, width, base),
+            Block::Code { lang, text, is_closed } => return self.code(lang, text, *is_closed, width, open),
+            Block::Quote(blocks) => return self.quote(blocks, width, open),
+            Block::List(list) => return self.list(list, width, base, open),
             Block::Table(table) => table::render(self, table, width, base),
             Block::Rule => vec![Row::styled("─".repeat(usize::from(width.min(80))), self.style(Token::MdHr))],
             Block::Html(html) => self.html(html, width, base),
-        }
+        };
+        Drawn::whole(rows, open)
     }
 
     fn heading(&self, level: u8, inlines: &[Inline], width: u16) -> Vec<Row> {
@@ -102,26 +149,36 @@ impl Cx<'_> {
         wrap_runs(&runs, width)
     }
 
-    fn code(&self, lang: &str, text: &str, is_closed: bool, width: u16) -> Vec<Row> {
-        let mut rows = Vec::new();
-        let is_diagram = is_closed && diagram::is_drawn(lang, self.options);
-        if is_diagram && !self.draws_now() {
-            self.postponed.set(true);
-        }
-        let drawn = (is_diagram && self.draws_now()).then(|| self.diagram(text, width));
+    fn code(&self, lang: &str, text: &str, is_closed: bool, width: u16, open: Open<'_>) -> Drawn {
+        let is_diagram = diagram::is_drawn(lang, self.options);
+        let drawn = (is_diagram && is_closed && self.draws_now()).then(|| self.diagram(text, width));
         if let Some(Diagram::Drawn(rows)) = drawn {
-            return rows;
+            return Drawn::whole(rows, open);
         }
+        let mut rows = Vec::new();
         let mut block = CodeBlock::new(lang, width, self.highlighter, self.options);
         block.open(self.theme, &mut rows);
-        for line in text.lines() {
+        let n_final_lines = match open {
+            Open::From([n_lines, ..]) if !is_diagram => Some(*n_lines),
+            _ => None,
+        };
+        let mut n_final = n_final_lines.map_or(0, |_| rows.len());
+        for (line_idx, line) in text.lines().enumerate() {
             block.line(line, self.theme, &mut rows);
+            if n_final_lines.is_some_and(|n_lines| line_idx < n_lines) {
+                n_final = rows.len();
+            }
         }
         block.close(self.theme, &mut rows);
         if let Some(Diagram::Source(hint)) = drawn {
             rows.extend(hint);
         }
-        rows
+        // A diagram that is drawn at the end replaces its source.
+        let is_postponed = is_diagram && is_closed && !self.draws_now();
+        if matches!(open, Open::Nothing) && !is_postponed {
+            return Drawn::whole(rows, open);
+        }
+        Drawn { rows, n_final, is_open: true }
     }
 
     /// Whether a diagram whose source is complete is drawn already.
@@ -133,55 +190,51 @@ impl Cx<'_> {
         diagram::draw(source, width, self.theme, self.options)
     }
 
-    fn quote(&self, blocks: &[Block], width: u16) -> Vec<Row> {
+    fn quote(&self, blocks: &[Block], width: u16, open: Open<'_>) -> Drawn {
         let (prefix, inner) = prefix_room("│ ", width);
-        let mut rows = self.blocks_on(blocks, inner, self.style(Token::MdQuote));
-        for row in &mut rows {
+        let mut drawn = self.blocks_on(blocks, inner, self.style(Token::MdQuote), open);
+        for row in &mut drawn.rows {
             row.prefix(prefix, self.style(Token::MdQuoteBorder), "> ");
             row.prefix_copied_lines("> ");
         }
-        rows
+        drawn
     }
 
     /// Blank rows are where the source has blank lines, and numbers are not aligned: neither
     /// depends on later items, so a list that arrives looks as when it is complete.
-    fn list(&self, list: &List, width: u16, base: Style) -> Vec<Row> {
-        let mut rows = Vec::new();
+    fn list(&self, list: &List, width: u16, base: Style, open: Open<'_>) -> Drawn {
+        let mut drawn = Drawn::default();
         for (item_idx, item) in list.items.iter().enumerate() {
-            if item.is_spaced {
-                rows.push(Row::default());
-            }
             let bullet = match list.start {
                 Some(start) => format!("{}. ", start.saturating_add(item_idx as u64)),
                 None => "- ".to_owned(),
             };
-            rows.extend(self.item(item, &bullet, width, base));
+            let rows = self.item(item, &bullet, width, base, open.within(item_idx));
+            drawn.append(rows, item.is_spaced);
         }
-        rows
+        drawn
     }
 
-    fn item(&self, item: &Item, bullet: &str, width: u16, base: Style) -> Vec<Row> {
+    fn item(&self, item: &Item, bullet: &str, width: u16, base: Style, open: Open<'_>) -> Drawn {
         let mut bullet = bullet.to_owned();
         if let Some(done) = item.done {
             bullet.push_str(if done { "[x] " } else { "[ ] " });
         }
         let (bullet, inner) = prefix_room(&bullet, width);
-        let mut rows = Vec::new();
+        let mut drawn = Drawn::default();
         let mut is_spaced = false;
-        for ItemBlock { is_spaced: is_below_blank, block } in &item.blocks {
-            let more = self.block(block, inner, base);
+        for (block_idx, ItemBlock { is_spaced: is_below_blank, block }) in item.blocks.iter().enumerate() {
+            let more = self.block(block, inner, base, open.within(block_idx));
             // A list is next to the text it belongs to.
-            is_spaced |= is_below_blank & !matches!(block, Block::List(_));
-            if !more.is_empty() && std::mem::take(&mut is_spaced) && !rows.is_empty() {
-                rows.push(Row::default());
-            }
-            rows.extend(more);
+            is_spaced |= *is_below_blank && !matches!(block, Block::List(_));
+            let is_spaced = !more.rows.is_empty() && std::mem::take(&mut is_spaced);
+            drawn.append(more, is_spaced);
         }
-        if rows.is_empty() {
-            rows.push(Row::default());
+        if drawn.rows.is_empty() {
+            drawn = Drawn::whole(vec![Row::default()], open);
         }
         let blank = " ".repeat(super::super::text::width(bullet));
-        for (row_idx, row) in rows.iter_mut().enumerate() {
+        for (row_idx, row) in drawn.rows.iter_mut().enumerate() {
             if row_idx == 0 {
                 row.prefix(bullet, self.style(Token::MdListBullet), bullet);
             } else if !row.line.spans.is_empty() {
@@ -189,7 +242,7 @@ impl Cx<'_> {
             }
             row.prefix_copied_lines(&blank);
         }
-        rows
+        drawn
     }
 
     fn html(&self, html: &str, width: u16, base: Style) -> Vec<Row> {

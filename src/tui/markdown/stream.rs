@@ -1,22 +1,22 @@
 //! Renders Markdown that is still arriving.
 //!
-//! Settled blocks keep their rows; only the last block is parsed again when text
-//! arrives, and an open code fence settles line by line. A block is settled once
-//! another begins after it on a complete line, because later text cannot
-//! change the blocks before the last one.
+//! Settled parts of the text keep their rows: blocks, and the items of lists. Only the last
+//! part is parsed again when text arrives, and an open code fence settles line by line. A part
+//! is settled once another begins after it on a complete line, because later text cannot
+//! change the parts before the last one. The same holds for blocks in the last part, if it is a
+//! quote or an item: it is parsed as a whole, but the rows of its finished blocks are final.
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use super::super::text::Row;
 use super::super::theme::Theme;
-use super::blocks::{self, Definitions};
+use super::blocks::{self, Block, Definitions, ItemPlace};
 use super::code::{CodeBlock, Fence};
 use super::diagram::{self, Diagram, Mermaid};
 use super::highlight::Highlighter;
-use super::render::{Cx, MarkdownOptions};
+use super::render::{Cx, Drawn, MarkdownOptions, Open};
 
-/// A larger last block is parsed again only after it has grown by a
+/// A larger last part is parsed again only after it has grown by a
 /// fraction, so that a single huge block needs only linear work.
 const LARGE_TAIL_BYTES: usize = 16 * 1024;
 const LARGE_TAIL_GROWTH: usize = 32;
@@ -40,6 +40,8 @@ struct Layout {
     rows: Vec<Row>,
     /// Number of `rows` that are not made again.
     settled_rows: usize,
+    /// Number of `rows` that are made again and stay the same.
+    final_rows: usize,
     /// The first row of a diagram that is not drawn yet: its source may be replaced.
     undrawn: Option<usize>,
     /// Number of source bytes shown by the settled rows.
@@ -50,6 +52,10 @@ struct Layout {
     complete: bool,
     definitions: Definitions,
     fence: Option<OpenFence>,
+    /// The item that begins after the settled bytes, if it continues a list.
+    item: Option<ItemPlace>,
+    /// The start of the last part, and where text may still be added to it.
+    open: Option<(usize, Vec<usize>)>,
 }
 
 #[derive(Debug)]
@@ -121,8 +127,8 @@ impl MarkdownStream {
                 self.layout = Layout { key, ..Layout::default() };
             }
             let options = &self.options.clone();
-            let (is_finished, postponed) = (self.finished, Cell::new(false));
-            self.update(width, &Cx { theme, highlighter, options, is_finished, postponed });
+            let is_finished = self.finished;
+            self.update(width, &Cx { theme, highlighter, options, is_finished });
         }
         &self.layout.rows
     }
@@ -130,7 +136,8 @@ impl MarkdownStream {
     /// Number of leading rows of the last [`Self::rows`] that no later text can change at that
     /// width.
     pub fn stable_rows(&self) -> usize {
-        self.layout.undrawn.unwrap_or(self.layout.settled_rows)
+        let Layout { undrawn, settled_rows, final_rows, .. } = self.layout;
+        undrawn.unwrap_or(settled_rows.max(final_rows))
     }
 
     /// Number of bytes parsed so far, as a measure of work.
@@ -168,7 +175,10 @@ impl MarkdownStream {
             if layout.settle(tail, self.finished, width, cx) {
                 continue;
             }
-            // The last block, including the line that is still arriving.
+            if !self.finished {
+                self.parsed_bytes += layout.find_open(&self.source, complete);
+            }
+            // The last part, including the line that is still arriving.
             let tail = self.source.get(layout.settled_bytes..).unwrap_or_default();
             self.parsed_bytes += tail.len() as u64;
             layout.preview(tail, width, cx);
@@ -185,43 +195,47 @@ impl MarkdownStream {
 }
 
 impl Layout {
-    /// Renders the final blocks of `tail`, all of them if the text is
+    /// Renders the final parts of `tail`, all of them if the text is
     /// `finished`. Returns whether a fence was opened, so that the caller continues.
     fn settle(&mut self, tail: &str, finished: bool, width: u16, cx: &Cx<'_>) -> bool {
-        let outline = blocks::outline(tail);
+        let outline = blocks::outline(tail, self.item);
         let definition_starts: Vec<usize> = outline.definitions.iter().map(|found| found.start).collect();
         let mut definitions = outline.definitions.into_iter().peekable();
         let base = self.settled_bytes;
-        for (block_idx, range) in outline.blocks.iter().enumerate() {
-            let is_last = block_idx + 1 == outline.blocks.len();
+        for (part_idx, part) in outline.parts.iter().enumerate() {
+            let range = &part.range;
+            let is_last = part_idx + 1 == outline.parts.len();
             while let Some(definition) = definitions.next_if(|definition| definition.start < range.start) {
                 // The first definition of a label wins.
                 self.definitions.entry(definition.label).or_insert(definition.target);
             }
             if is_last {
                 self.settled_bytes = base + range.start;
+                self.item = part.item.filter(|item| !item.is_first);
                 let first_line = tail[range.start..].split_once('\n').map(|(line, _)| line);
                 if let Some((line, fence)) = first_line.and_then(|line| Some((line, Fence::open(line)?))) {
                     self.open_fence(fence, line.len() + 1, width, cx);
                     return true;
                 }
-                // Definitions directly above belong to its paragraph; without them the
-                // rest could be parsed as another kind of block.
-                let before = block_idx.checked_sub(1).map(|before| outline.blocks[before].start);
-                let after_it = |start: &usize| before.is_none_or(|before| *start > before);
-                let starts = definition_starts.iter().copied().filter(after_it);
-                let start = paragraph_start(tail, range.start, starts);
-                self.settled_bytes = base + start;
+                if self.item.is_none() {
+                    // Definitions directly above belong to its paragraph; without them the
+                    // rest could be parsed as another kind of block.
+                    let before = part_idx.checked_sub(1).map(|before| outline.parts[before].range.end);
+                    let after_it = |start: &usize| before.is_none_or(|before| *start >= before);
+                    let starts = definition_starts.iter().copied().filter(after_it);
+                    self.settled_bytes = base + paragraph_start(tail, range.start, starts);
+                }
                 if !finished {
+                    let start = base + range.start;
+                    self.open = self.open.take().filter(|open| open.0 == start).or(Some((start, Vec::new())));
                     return false;
                 }
             }
-            let first_row = self.rows.len();
-            self.append_block(&tail[range.clone()], width, cx);
-            if cx.postponed.take() {
-                self.undrawn.get_or_insert(first_row);
-            }
+            let n_final = self.append_part(&tail[range.clone()], part.item, width, cx, Open::Nothing);
             self.settled_rows = self.rows.len();
+            if n_final < self.settled_rows {
+                self.undrawn.get_or_insert(n_final);
+            }
         }
         if finished {
             self.settled_bytes = base + tail.len();
@@ -229,21 +243,59 @@ impl Layout {
         false
     }
 
+    /// Finds out where the last part, up to `complete` in `source`, is still open. Returns the number of
+    /// parsed bytes.
+    fn find_open(&mut self, source: &str, complete: usize) -> u64 {
+        let Some((start, path)) = &mut self.open else { return 0 };
+        let part = source.get(*start..complete).unwrap_or_default();
+        let begins_container = |c: char| matches!(c, '>' | '-' | '*' | '+') || c.is_ascii_digit();
+        if !part.trim_start().starts_with(begins_container) {
+            return 0;
+        }
+        // Where that is not certain, what was found before still holds.
+        if let Some(found) = blocks::open_path(part) {
+            *path = found;
+        }
+        part.len() as u64
+    }
+
     /// Renders `tail`, which may change, after the settled rows.
     fn preview(&mut self, tail: &str, width: u16, cx: &Cx<'_>) {
-        for range in blocks::outline(tail).blocks {
-            self.append_block(&tail[range], width, cx);
+        let base = self.settled_bytes;
+        let open = self.open.take();
+        for part in blocks::outline(tail, self.item).parts {
+            let start = base + part.range.start;
+            let path = open.as_ref().filter(|open| open.0 == start).map(|(_, path)| path.as_slice());
+            let open = Open::From(path.unwrap_or_default());
+            let n_final = self.append_part(&tail[part.range], part.item, width, cx, open);
+            if path.is_some() {
+                self.final_rows = self.final_rows.max(n_final);
+            }
         }
+        self.open = open;
     }
 
-    fn append_block(&mut self, text: &str, width: u16, cx: &Cx<'_>) {
-        let blocks = blocks::parse(text, &self.definitions, cx.options.keep_breaks);
-        let rows = cx.blocks(&blocks, width);
-        self.append_rows(rows);
+    /// Returns the number of rows up to the last final one of the part.
+    fn append_part(
+        &mut self,
+        text: &str,
+        item: Option<ItemPlace>,
+        width: u16,
+        cx: &Cx<'_>,
+        open: Open<'_>,
+    ) -> usize {
+        let mut blocks = blocks::parse(text, &self.definitions, cx.options.keep_breaks);
+        if let (Some(item), Some(Block::List(list))) = (item, blocks.first_mut()) {
+            list.start = item.number;
+        }
+        let Drawn { rows, n_final, .. } = cx.blocks(&blocks, width, open);
+        let (before, n_rows) = (self.rows.len(), rows.len());
+        self.append_rows(rows, item.is_none_or(|item| item.is_first || item.is_spaced));
+        if n_final == 0 { before } else { self.rows.len() - n_rows + n_final }
     }
 
-    fn append_rows(&mut self, rows: Vec<Row>) {
-        if !rows.is_empty() && !self.rows.is_empty() {
+    fn append_rows(&mut self, rows: Vec<Row>, is_spaced: bool) {
+        if is_spaced && !rows.is_empty() && !self.rows.is_empty() {
             self.rows.push(Row::default());
         }
         self.rows.extend(rows);
@@ -253,7 +305,7 @@ impl Layout {
         let block = CodeBlock::new(&fence.lang, width, cx.highlighter, cx.options);
         let mut rows = Vec::new();
         block.open(cx.theme, &mut rows);
-        self.append_rows(rows);
+        self.append_rows(rows, true);
         self.settled_rows = self.rows.len();
         self.settled_bytes += line_bytes;
         let diagram = diagram::is_drawn(&fence.lang, cx.options).then(|| {
