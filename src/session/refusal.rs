@@ -29,7 +29,7 @@ pub enum Refusal {
     ReadOnly { holder: String },
     #[error(transparent)]
     Model(#[from] MatchError),
-    #[error("no other model is available; set up another provider")]
+    #[error("there is no other model to cycle to; set up another provider")]
     NoOtherModel,
     #[error("{model} does not support thinking level {level}; choose one of {}", names(supported))]
     ThinkingLevel { model: String, level: ThinkingLevel, supported: Vec<ThinkingLevel> },

@@ -209,7 +209,7 @@ fn run(size: Size, shell_rows: u16, steps: &[Step], native_height: bool) {
             Step::Overlay { rows: count, above } => {
                 let popup = rows("POPUP", 0..count);
                 let dock_row = stage.doc.settled.len() + stage.doc.live.len();
-                let anchor = if above { Anchor::Above(dock_row) } else { Anchor::Bottom };
+                let anchor = if above { Anchor::Beside { row: dock_row, room: 4 } } else { Anchor::Bottom };
                 stage.draw(&[Overlay { rows: &popup, anchor }]);
             }
             Step::Suspend(count) => {

@@ -274,7 +274,7 @@ impl<T: Emulator> Stage<T> {
         self.doc.layout(self.doc.width);
         let popup: Vec<Row> =
             (0..self.popup).map(|n| Row::styled(format!("POPUP {n}"), Style::new())).collect();
-        let above = Anchor::Above(self.doc.transcript_len() + 1);
+        let above = Anchor::Beside { row: self.doc.transcript_len() + 1, room: 4 };
         let overlays = [Overlay { rows: &popup, anchor: above }];
         let (row, column) = self.doc.cursor;
         let cursor = Some(Cursor::Document { row: self.doc.transcript_len() + row, column });

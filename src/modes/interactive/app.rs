@@ -186,11 +186,7 @@ impl App {
             return;
         }
         let templates = &self.session.templates;
-        let submission = self.input.prompt.take(|name| match name {
-            name if commands::is_command(name) => SlashName::Command,
-            name if templates.iter().any(|template| template.name == name) => SlashName::Template,
-            _ => SlashName::Unknown,
-        });
+        let submission = self.input.prompt.take(|name| SlashName::of(name, templates));
         let kept = self.input.prompt.take_new_history();
         out.extend(kept.into_iter().map(|text| HistoryEffect::Keep(text).into()));
         match submission {
@@ -222,6 +218,9 @@ impl App {
     fn run_command(&mut self, line: &str, out: &mut Vec<Effect>) {
         match commands::find(line) {
             Some((command, args)) => (command.run)(self, args, out),
+            None if line.starts_with(char::is_whitespace) => {
+                self.refuse_command(line, "a command follows the slash without a space");
+            }
             None => {
                 let name = line.split_whitespace().next().unwrap_or_default();
                 self.refuse_command(line, &format!("/{name} takes no arguments"));
@@ -231,7 +230,7 @@ impl App {
 
     /// Shows why a line is not a command, and leaves it in the editor. It is not sent to a
     /// model, which could not do what the user intended.
-    fn refuse_command(&mut self, line: &str, why: &str) {
+    pub(super) fn refuse_command(&mut self, line: &str, why: &str) {
         self.fail(why);
         self.input.prompt.composer.set_text(&format!("/{line}"));
     }

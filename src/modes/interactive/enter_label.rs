@@ -4,10 +4,26 @@ use crate::agent::SteeringDelivery;
 use crate::session::{Phase, SessionState, is_urgent};
 use crate::tui::keymap::Keymap;
 
-/// The effect of Enter on `text`, unless it just sends it or has none.
-pub(super) fn enter_label(text: &str, session: &SessionState, keymap: &Keymap) -> String {
+use super::input_area::Planned;
+use super::prompt::{SlashName, Submission, classify};
+
+/// What Enter will do, unless it just sends the text or has no effect.
+pub(super) fn enter_label(planned: &Planned, session: &SessionState, keymap: &Keymap) -> String {
     let key = keymap.hint("tui.input.submit");
     let enter = |effect: &str| if key.is_empty() { String::new() } else { format!("{key}: {effect}") };
+    let text = match planned {
+        Planned::Complete => return enter("complete"),
+        Planned::LineBreak => return enter("line break"),
+        Planned::Submit(text) => text,
+    };
+    let name = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
+    let templates = &session.templates;
+    match classify(text.trim(), |name| SlashName::of(name, templates)) {
+        Submission::Command(line) => return enter(&format!("run /{}", name(&line))),
+        Submission::Unknown(line) if line.is_empty() => return String::new(),
+        Submission::Unknown(line) => return enter(&format!("no command /{}", name(&line))),
+        Submission::Nothing | Submission::Bash { .. } | Submission::Prompt(_) => {}
+    }
     if text.starts_with("!!") {
         return enter("run, hidden from the model");
     }
@@ -55,7 +71,8 @@ mod tests {
 
     #[track_caller]
     fn check(session: &SessionState, text: &str, expected: &str) {
-        assert_eq!(enter_label(text, session, &default_keymap()), expected, "{text:?}");
+        let planned = Planned::Submit(text.to_owned());
+        assert_eq!(enter_label(&planned, session, &default_keymap()), expected, "{text:?}");
     }
 
     #[test]
@@ -76,7 +93,16 @@ mod tests {
         check(&now, "x", "enter: interrupt with this · alt+enter: when done");
         let compacting = SessionState { phase: Phase::Compacting, ..working() };
         check(&compacting, "x", "enter: send after the summary · alt+enter: when done");
-        check(&SessionState { phase: Phase::Idle, ..working() }, "x", "");
+        let idle = SessionState { phase: Phase::Idle, ..working() };
+        check(&idle, "x", "");
+        for session in [&idle, &working()] {
+            check(session, " /model m-1", "enter: run /model");
+            check(session, "/modle", "enter: no command /modle");
+        }
+        check(&idle, "/etc/hosts has what?", "");
+        let label = |planned| enter_label(&planned, &session, &default_keymap());
+        assert_eq!(label(Planned::Complete), "enter: complete");
+        assert_eq!(label(Planned::LineBreak), "enter: line break");
     }
 
     #[test]
@@ -84,7 +110,8 @@ mod tests {
         let mut keymap = default_keymap();
         let overrides = json!({"tui.input.submit": "ctrl+s", "app.message.followUp": []});
         assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
-        assert_eq!(enter_label("x", &working(), &keymap), "ctrl+s: steer at the next tool");
-        assert_eq!(enter_label("!x", &working(), &keymap), "ctrl+s: run and show the model");
+        let label = |text: &str| enter_label(&Planned::Submit(text.to_owned()), &working(), &keymap);
+        assert_eq!(label("x"), "ctrl+s: steer at the next tool");
+        assert_eq!(label("!x"), "ctrl+s: run and show the model");
     }
 }

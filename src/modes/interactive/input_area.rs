@@ -38,6 +38,17 @@ pub(super) enum InputOutcome {
     Quit,
 }
 
+/// What Enter would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Planned {
+    /// Inserts the selected suggestion.
+    Complete,
+    /// Replaces a backslash by a line break.
+    LineBreak,
+    /// Submits this text.
+    Submit(String),
+}
+
 impl InputArea {
     pub(super) fn new() -> Self {
         let (prompt, completion) = (PromptEditor::new(), Completion::default());
@@ -109,6 +120,21 @@ impl InputArea {
             _ => return None,
         }
         Some(InputOutcome::Handled)
+    }
+
+    /// What Enter would do.
+    pub(super) fn planned(&self) -> Planned {
+        let before = self.prompt.composer.before_cursor();
+        match self.completion.planned() {
+            OnEnter::Insert(_) => Planned::Complete,
+            // Commands and their arguments are all that is completed and run at once.
+            OnEnter::InsertAndSubmit(Replacement { n_bytes, with }) => {
+                let kept = before.len().saturating_sub(n_bytes);
+                Planned::Submit([before.get(..kept).unwrap_or_default(), &with].concat())
+            }
+            OnEnter::Submit if before.ends_with('\\') => Planned::LineBreak,
+            OnEnter::Submit => Planned::Submit(self.prompt.composer.text()),
+        }
     }
 
     fn replace(&mut self, replacement: Option<Replacement>) {

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use ratatui::style::Style;
 
-use crate::session::{Entry, EntryBody, PromptDraft, SessionMessage, SessionState, SkillBlock, TakenQueue};
+use crate::session::{
+    Entry, EntryBody, PromptDraft, PromptTemplate, SessionMessage, SessionState, SkillBlock, TakenQueue,
+};
 use crate::tui::composer::{Composer, ComposerRows, ComposerView, paste_ranges, set_text_with};
-use crate::tui::keymap::Keymap;
 use crate::tui::theme::{Theme, Token};
 
 use crate::ai::{Message, ThinkingLevel};
 
 use super::super::slash::command_name;
 use super::attachments::Attachments;
-use super::enter_label::enter_label;
+use super::commands;
 
 /// The editor at the bottom of the screen.
 pub(super) struct PromptEditor {
@@ -178,13 +179,14 @@ impl PromptEditor {
         set_text_with(&mut self.composer, text, &[], self.attachments.numbers());
     }
 
+    /// Draws the editor; its border says what `enter` will do.
     pub(super) fn render(
         &mut self,
         width: u16,
         max_rows: u16,
         theme: &Theme,
         session: &SessionState,
-        keymap: &Keymap,
+        enter: String,
     ) -> ComposerRows {
         let images = match self.attachments.count(&self.composer.text()) {
             0 => String::new(),
@@ -197,11 +199,8 @@ impl PromptEditor {
             1 => "1 image attached".to_owned(),
             n => format!("{n} images attached"),
         };
-        let enter = if self.composer.is_jumping() {
-            "type a character to jump to it".to_owned()
-        } else {
-            enter_label(&self.composer.text(), session, keymap)
-        };
+        let enter =
+            if self.composer.is_jumping() { "type a character to jump to it".to_owned() } else { enter };
         let parts = [images, enter];
         let label: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let label = label.join(" · ");
@@ -263,7 +262,18 @@ pub(super) enum SlashName {
     Unknown,
 }
 
-fn classify(trimmed: &str, look_up: impl Fn(&str) -> SlashName) -> Submission {
+impl SlashName {
+    pub(super) fn of(name: &str, templates: &[PromptTemplate]) -> Self {
+        match name {
+            name if commands::is_command(name) => Self::Command,
+            name if templates.iter().any(|template| template.name == name) => Self::Template,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What Enter does with a text.
+pub(super) fn classify(trimmed: &str, look_up: impl Fn(&str) -> SlashName) -> Submission {
     if let Some(rest) = trimmed.strip_prefix('!') {
         let (command, exclude_from_context) = match rest.strip_prefix('!') {
             Some(hidden) => (hidden, true),

@@ -11,6 +11,7 @@ use crate::tui::widgets::DialogCx;
 
 use super::app::App;
 use super::block_cursor;
+use super::enter_label::enter_label;
 use super::fullscreen;
 use super::layout::{Page, editor_rows};
 use super::overlays::Drawn;
@@ -98,7 +99,8 @@ impl<W: Write> Ui<W> {
         let size = self.screen.size();
         let n_rows = app.transcript.len();
         let mut overlays = Vec::new();
-        let completion = app.input.completion.rows(size.width, completion_rows(app, size.height), &app.theme);
+        let max_suggestions = completion_rows(app, size.height);
+        let completion = app.input.completion.rows(size.width, max_suggestions, &app.theme);
         self.dock = dock.rows;
         if block_cursor::is_drawn(app) {
             match &mut drawn {
@@ -113,7 +115,10 @@ impl<W: Write> Ui<W> {
             overlays.push(ScreenOverlay { rows, anchor: Anchor::Bottom });
             cursor = at.map(|(row, column)| Cursor::Overlay { overlay: 0, row, column });
         } else if app.input.completion.is_open() {
-            overlays.push(ScreenOverlay { rows: &completion, anchor: Anchor::Above(n_rows + dock.editor) });
+            // And their count.
+            let room = u16::try_from(max_suggestions + 1).unwrap_or(u16::MAX);
+            let anchor = Anchor::Beside { row: n_rows + dock.editor, room };
+            overlays.push(ScreenOverlay { rows: &completion, anchor });
         }
         let page = Page { transcript: &app.transcript, dock: &self.dock };
         let drawn = self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor });
@@ -235,7 +240,8 @@ pub(super) fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
         rows.extend(pending::rows(&app.session.queue, &dequeue_key, width, theme));
     }
     let editor = rows.len();
-    let drawn = app.input.prompt.render(width, editor_rows(height), theme, &app.session, &app.keymap);
+    let enter = enter_label(&app.input.planned(), &app.session, &app.keymap);
+    let drawn = app.input.prompt.render(width, editor_rows(height), theme, &app.session, enter);
     let (mut cursor_row, column) = (usize::from(drawn.cursor.0), drawn.cursor.1);
     let mut editor_rows = drawn.rows;
     if height < 5 && editor_rows.len() > 2 {

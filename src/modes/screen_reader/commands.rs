@@ -2,6 +2,7 @@
 
 use crate::ai::ThinkingLevel;
 use crate::session::{IfBusy, Scope, SessionCommand, list};
+use crate::util::counted;
 
 use super::super::changelog;
 use super::super::sessions::{age, title};
@@ -81,7 +82,7 @@ fn status(talk: &mut Talk, _: &str) -> Next {
     say(&[
         activity.to_owned(),
         format!("Model {}, thinking {}.", state.model.reference(), state.thinking),
-        format!("{} messages from you.", state.totals.n_user),
+        format!("{} from you.", counted(state.totals.n_user as u64, "message")),
     ]);
     if let Some(unsaved) = &state.unsaved {
         say(&[format!("Warning: not saved: {unsaved}")]);
@@ -150,10 +151,10 @@ fn resume(talk: &mut Talk, args: &str) -> Next {
         .into_iter()
         .map(|session| MenuItem {
             label: format!(
-                "{}, {}, {} messages",
+                "{}, {}, {}",
                 title(&session),
                 age(now_ms, session.modified_ms),
-                session.n_messages
+                counted(session.n_messages as u64, "message")
             ),
             command: SessionCommand::Open { path: session.path, if_busy: IfBusy::Refuse },
         })

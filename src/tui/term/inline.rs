@@ -51,9 +51,9 @@ pub trait Document {
 pub enum Anchor {
     /// Ends on the last row in use, over the dock.
     Bottom,
-    /// Ends above this document row; if there is no room, it appears below the
-    /// document.
-    Above(usize),
+    /// Begins below the document if at least `room` rows are free there, so that it stays on one side
+    /// while it changes its height; otherwise it ends above this document row.
+    Beside { row: usize, room: u16 },
 }
 
 /// Rows on top of the document, full width. They change nothing below them.
@@ -580,7 +580,8 @@ impl<W: Write> InlineWindow<W> {
         let height = narrow(overlay.rows.len()).min(self.height() - self.origin);
         match overlay.anchor {
             Anchor::Bottom => used.max(self.origin + height) - height,
-            Anchor::Above(row) => {
+            Anchor::Beside { room, .. } if self.height() - used >= room.max(height) => used,
+            Anchor::Beside { row, .. } => {
                 let below = self.origin.saturating_add(narrow(row.saturating_sub(top))).min(self.height());
                 if below - self.origin >= height { below - height } else { used.min(self.height() - height) }
             }

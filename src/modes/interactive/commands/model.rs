@@ -49,9 +49,14 @@ fn thinking(app: &mut App, args: &str, out: &mut Vec<Effect>) {
         Some(level) => {
             out.push(Effect::session(SessionCommand::SetThinking { level, scope: Scope::Session }));
         }
+        None if app.session.model.thinking_levels().len() < 2 => {
+            app.fail(&format!("{} has no thinking levels", app.session.model.id));
+        }
         None => {
-            let names: Vec<&str> = ThinkingLevel::ALL.into_iter().map(ThinkingLevel::name).collect();
-            app.fail(&format!("\"{args}\" is not a thinking level; use one of {}", names.join(", ")));
+            let names: Vec<&str> =
+                app.session.model.thinking_levels().into_iter().map(ThinkingLevel::name).collect();
+            let why = format!("\"{args}\" is not a thinking level; use one of {}", names.join(", "));
+            app.refuse_command(&format!("thinking {args}"), &why);
         }
     }
 }

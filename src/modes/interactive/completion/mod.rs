@@ -277,16 +277,14 @@ impl Completion {
         self.is_chosen = true;
     }
 
-    /// What Enter does, by what is completed and how it was selected.
-    pub(super) fn on_enter(&mut self) -> OnEnter {
-        let typed = self.replaced.text.clone();
-        let Some(selected) = self.suggestions.get(self.list.selected()).filter(|_| !self.is_stale) else {
-            return OnEnter::Submit;
-        };
-        let is_surprising = !self.is_chosen && commands::is_surprising(selected, &typed);
-        let is_as_typed = selected.label == typed;
-        let (kind, is_chosen) = (self.replaced.kind, self.is_chosen);
-        let Some(replacement) = self.accept() else { return OnEnter::Submit };
+    /// What Enter would do, by what is completed and how it was selected.
+    pub(super) fn planned(&self) -> OnEnter {
+        let Some(selected) = self.selected() else { return OnEnter::Submit };
+        let Replaced { kind, n_bytes, text: typed, .. } = &self.replaced;
+        let is_chosen = self.is_chosen;
+        let is_surprising = !is_chosen && commands::is_surprising(selected, typed);
+        let is_as_typed = selected.label == *typed;
+        let replacement = Replacement { n_bytes: *n_bytes, with: selected.insertion.text.clone() };
         match kind {
             // Enter again runs it.
             Kind::Command if is_surprising => OnEnter::Insert(replacement),
@@ -298,10 +296,22 @@ impl Completion {
         }
     }
 
+    /// What Enter does; the list closes.
+    pub(super) fn on_enter(&mut self) -> OnEnter {
+        let planned = self.planned();
+        self.accept();
+        planned
+    }
+
+    /// The selected suggestion; `None` while the list is being brought up to date.
+    fn selected(&self) -> Option<&Suggestion> {
+        self.suggestions.get(self.list.selected()).filter(|_| !self.is_stale)
+    }
+
     /// Puts the selected suggestion in place of what was typed. `None` while the list is being
     /// brought up to date.
     pub(super) fn accept(&mut self) -> Option<Replacement> {
-        let suggestion = self.suggestions.get(self.list.selected()).filter(|_| !self.is_stale)?;
+        let suggestion = self.selected()?;
         let Insertion { text, goes_on } = suggestion.insertion.clone();
         let n_bytes = self.replaced.n_bytes;
         self.close();

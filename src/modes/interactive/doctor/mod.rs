@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ai::Catalog;
-use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS};
+use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS, Settings};
 use crate::session::{ResourceOptions, bash_config};
 use crate::tui::term::{TerminalReply, ask_terminal};
 use crate::util::os;
@@ -241,11 +241,8 @@ impl Report {
         let found = |name: &str| {
             program(env, name).map_or_else(|| "not found".to_owned(), |path| path.display().to_string())
         };
-        let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| Some((*name, env.get(name)?)));
-        let editor = editor.map_or_else(
-            || "nano, as VISUAL and EDITOR are not set".to_owned(),
-            |(name, value)| format!("{value} ({name})"),
-        );
+        let (command, editor) = editor(&input.settings.values, env);
+        self.advice.extend(editor_advice(&command, env));
         let set: Vec<&str> = VARIABLES.iter().copied().filter(|name| env.is_set(name)).collect();
         let set = if set.is_empty() { "none".to_owned() } else { set.join(", ") };
         self.section(
@@ -325,6 +322,27 @@ fn describe(path: &Path, dirs: &Dirs) -> String {
         Ok(_) => shown,
         Err(_) => format!("{shown} (none yet)"),
     }
+}
+
+/// The command that edits a prompt, and the same with what names it.
+fn editor(settings: &Settings, env: &Env) -> (String, String) {
+    let of_setting = settings.external_editor.clone().map(|command| (command, "setting externalEditor"));
+    let of_variable = || ["VISUAL", "EDITOR"].iter().find_map(|name| Some((env.get(name)?, *name)));
+    match of_setting.or_else(of_variable) {
+        Some((command, source)) => {
+            let shown = format!("{command} ({source})");
+            (command, shown)
+        }
+        None => ("nano".to_owned(), "nano, as VISUAL and EDITOR are not set".to_owned()),
+    }
+}
+
+/// What to do about an editor that is not there. A quoted path is not looked for.
+fn editor_advice(command: &str, env: &Env) -> Option<String> {
+    let name = command.split_whitespace().next().filter(|name| !name.contains(['"', '\'']))?;
+    let is_there = if name.contains('/') { Path::new(name).is_file() } else { program(env, name).is_some() };
+    (!is_there)
+        .then(|| format!("install {name}, or name your editor in VISUAL: prompts cannot be edited in {name}"))
 }
 
 /// The hosts of a provider's models.
@@ -518,6 +536,17 @@ pub(super) mod tests {
         check(false, Some("/bin/sh"), "install bash for commands that need it: they run in /bin/sh");
         check(false, None, "install a shell such as bash");
         check(true, None, "correct the setting shellPath");
+    }
+
+    #[test]
+    fn an_editor_that_is_not_there_leads_to_advice() {
+        let facts =
+            TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
+        let report = |variables: &[(&str, &str)]| report(variables, &[], &facts).replace("\n     ", " ");
+        let missing = "or name your editor in VISUAL";
+        assert!(report(&[]).contains(&format!("install nano, {missing}")));
+        assert!(report(&[("EDITOR", "/nowhere/vi -f")]).contains(&format!("install /nowhere/vi, {missing}")));
+        assert!(!report(&[("EDITOR", "bash -c cat"), ("VISUAL", "")]).contains(missing));
     }
 
     #[test]

@@ -43,6 +43,28 @@ impl Viewport<'_> {
         }
     }
 
+    /// Moves the caret to the first column of the first row that is read.
+    pub(super) fn move_caret_to_start(&mut self) {
+        let mut rows = self.rows();
+        let spot = rows.first();
+        let column = rows.row(spot).text_columns().start;
+        self.move_caret_to(Point { spot, column });
+    }
+
+    /// Moves the caret to the last column of the last row.
+    pub(super) fn move_caret_to_end(&mut self) {
+        let mut rows = self.rows();
+        let spot = rows.last();
+        let column = last_column(&rows.row(spot));
+        self.move_caret_to(Point { spot, column });
+    }
+
+    fn move_caret_to(&mut self, point: Point) {
+        if self.state.caret.is_some() {
+            self.set_caret(point);
+        }
+    }
+
     /// Brings the caret onto the screen after it scrolled.
     pub(super) fn keep_caret_visible(&mut self) {
         let Some(caret) = self.state.caret else { return };

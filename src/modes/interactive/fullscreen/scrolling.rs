@@ -19,8 +19,14 @@ impl Viewport<'_> {
             Move::Rows(count) => self.scroll(count),
             Move::Pages(count) => self.scroll(count * (page_rows - 1).max(1)),
             Move::HalfPages(count) => self.scroll(count * (page_rows / 2).max(1)),
-            Move::Bottom => (self.state.top, self.state.at_end) = (None, false),
-            Move::Top => self.show_start(),
+            Move::Bottom => {
+                (self.state.top, self.state.at_end) = (None, false);
+                self.move_caret_to_end();
+            }
+            Move::Top => {
+                self.show_start();
+                self.move_caret_to_start();
+            }
             Move::Prompt { forward } => self.show_prompt(forward),
             Move::Part(thousandths) => self.show_part(thousandths),
             Move::Caret(step) => return self.move_caret(step),

@@ -387,10 +387,13 @@ impl TreeDialog {
         let column = query.width().min(usize::from(width.saturating_sub(1)));
         let hints = Hints::new()
             .fixed("type", "search")
+            .key("tui.select.confirm", "continue here")
             .key("app.tree.foldOrUp", "fold")
             .key("app.tree.editLabel", "label")
             .key("app.tree.filter.cycleForward", "filter")
-            .key("app.message.copy", "copy");
+            .key("app.tree.togglePin", "pin")
+            .key("app.message.copy", "copy")
+            .key("tui.select.cancel", "close");
         let frame = ListFrame {
             title: "Session tree",
             field: Some((query, u16::try_from(column).unwrap_or(0))),

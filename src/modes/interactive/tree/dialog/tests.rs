@@ -123,7 +123,8 @@ fn a_tree_of_the_original_at_80_and_40_columns() {
          user: third question
          assistant: answer to: third question
       (8/16)
-    type: search · ctrl+left: fold · shift+l: label · ctrl+o: filter · ctrl+x: copy
+    type: search · enter: continue here · ctrl+left: fold · shift+l: label
+    ctrl+o: filter · shift+p: pin · ctrl+x: copy · escape: close
     ");
     insta::assert_snapshot!(shown(&mut dialog, 40, 14), @"
     ────────────────────────────────────────
@@ -160,8 +161,9 @@ fn filters_show_less_or_more() {
       └⊟ user: run echo hello
          user: third question
       (3/6) [user-only]
-    type: search · ctrl+left: fold · shift+l: label
-    ctrl+o: filter · ctrl+x: copy
+    type: search · enter: continue here · ctrl+left: fold
+    shift+l: label · ctrl+o: filter · shift+p: pin
+    ctrl+x: copy · escape: close
     ");
     insta::assert_snapshot!(lines(TreeFilter::LabeledOnly), @"
     ────────────────────────────────────────────────────────────
@@ -206,8 +208,9 @@ fn branches_fold_and_the_selection_stays_visible() {
          user: third question
          assistant: answer to: third question
       (7/15)
-    type: search · ctrl+left: fold · shift+l: label
-    ctrl+o: filter · ctrl+x: copy
+    type: search · enter: continue here · ctrl+left: fold
+    shift+l: label · ctrl+o: filter · shift+p: pin
+    ctrl+x: copy · escape: close
     ");
     press(&mut dialog, "unfold unfold");
     assert!(shown(&mut dialog, 60, 40).contains("› │"), "{}", shown(&mut dialog, 60, 40));
@@ -228,8 +231,9 @@ fn typing_searches_and_escape_ends_that_first() {
          [bash: echo hello]
          assistant: the tool said: hello
       (1/6)
-    type: search · ctrl+left: fold · shift+l: label
-    ctrl+o: filter · ctrl+x: copy
+    type: search · enter: continue here · ctrl+left: fold
+    shift+l: label · ctrl+o: filter · shift+p: pin
+    ctrl+x: copy · escape: close
     ");
     assert_eq!(press(&mut dialog, "escape"), [""; 0]);
     assert!(shown(&mut dialog, 60, 40).contains("first question"));
