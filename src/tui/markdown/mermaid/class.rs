@@ -1,16 +1,16 @@
 //! Parses class diagrams.
 
-use super::graph::{Edge, End, Flow, Graph, GroupIdx, Head, ROOT};
+use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, ROOT, is_name};
 use super::sheet::Stroke;
 use super::state::add_note;
 use super::{Undrawn, label};
 
 pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
-    let mut parser = ClassParser { graph: Graph::new(Flow::Down), open: vec![ROOT], class: None };
+    let mut parser = ClassParser { graph: Graph::new(Flow::Down), open: GroupStack::new(), class: None };
     for statement in statements {
         parser.statement(statement)?;
     }
-    if parser.open.len() > 1 || parser.class.is_some() {
+    if !parser.open.is_root() || parser.class.is_some() {
         return Err(Undrawn::Syntax);
     }
     Ok(parser.graph)
@@ -18,7 +18,7 @@ pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
 
 struct ClassParser {
     graph: Graph,
-    open: Vec<GroupIdx>,
+    open: GroupStack,
     /// The class whose members follow.
     class: Option<End>,
 }
@@ -40,10 +40,6 @@ const RIGHT: [(&str, Head); 5] = [
 ];
 
 impl ClassParser {
-    fn group(&self) -> GroupIdx {
-        self.open.last().copied().unwrap_or(ROOT)
-    }
-
     fn statement(&mut self, statement: &str) -> Result<(), Undrawn> {
         if let Some(class) = self.class {
             if statement == "}" {
@@ -65,14 +61,11 @@ impl ClassParser {
             "class" => self.class(rest),
             "namespace" => {
                 let name = rest.strip_suffix('{').ok_or(Undrawn::Syntax)?.trim();
-                let group = self.graph.add_group(name, name, self.group())?;
-                self.open.push(group);
+                let group = self.graph.add_group(name, name, self.open.innermost())?;
+                self.open.open(group);
                 Ok(())
             }
-            "}" if self.open.len() > 1 => {
-                self.open.pop();
-                Ok(())
-            }
+            "}" => self.open.close(),
             "note" => {
                 let (name, text) = rest
                     .strip_prefix("for ")
@@ -118,13 +111,11 @@ impl ClassParser {
             None => (source, generic(source)),
         };
         let name = name.split('~').next().unwrap_or_default().trim_matches('`');
-        let is_name =
-            |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c) || !c.is_ascii());
-        if name.is_empty() || !is_name(name) {
+        if !is_name(name) {
             return Err(Undrawn::Syntax);
         }
         let is_new = self.graph.find(name).is_none();
-        let group = self.group();
+        let group = self.open.innermost();
         let end = self.graph.node(name, group)?;
         let title = label::plain(title.trim_matches('`')).ok_or(Undrawn::TooLarge)?;
         if let Some(node) = self.graph.node_mut(end) {

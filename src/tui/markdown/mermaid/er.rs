@@ -1,6 +1,6 @@
 //! Parses entity relationship diagrams.
 
-use super::graph::{Edge, End, Flow, Graph, Head, ROOT};
+use super::graph::{Edge, End, Flow, Graph, Head, ROOT, is_name};
 use super::sheet::Stroke;
 use super::{Undrawn, label};
 
@@ -37,9 +37,7 @@ fn entity(graph: &mut Graph, source: &str) -> Result<End, Undrawn> {
         None => (source, source),
     };
     let is_quoted = name.len() > 2 && name.starts_with('"') && name.ends_with('"');
-    let is_name =
-        |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c) || !c.is_ascii());
-    if name.is_empty() || !(is_quoted || is_name(name)) {
+    if !(is_quoted || is_name(name)) {
         return Err(Undrawn::Syntax);
     }
     let end = graph.node(name, ROOT)?;

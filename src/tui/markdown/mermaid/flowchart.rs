@@ -1,6 +1,6 @@
 //! Parses flowcharts: `graph` and `flowchart`.
 
-use super::graph::{Edge, End, Flow, Graph, GroupIdx, Head, ROOT, Shape};
+use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, ROOT, Shape};
 use super::sheet::Stroke;
 use super::{Undrawn, label};
 
@@ -11,17 +11,17 @@ const IGNORED: [&str; 8] =
 pub(super) fn parse(header: &str, statements: &[&str]) -> Result<Graph, Undrawn> {
     let mut words = header.split_whitespace().skip(1);
     let flow = words.next().map_or(Some(Flow::Down), Flow::parse).ok_or(Undrawn::Syntax)?;
-    let mut parser = FlowchartParser { graph: Graph::new(flow), open: vec![ROOT] };
+    let mut parser = FlowchartParser { graph: Graph::new(flow), open: GroupStack::new() };
     for statement in statements {
         parser.statement(statement)?;
     }
     // Without its end, a part of the diagram is missing.
-    if parser.open.len() > 1 { Err(Undrawn::Syntax) } else { Ok(parser.graph) }
+    if !parser.open.is_root() { Err(Undrawn::Syntax) } else { Ok(parser.graph) }
 }
 
 struct FlowchartParser {
     graph: Graph,
-    open: Vec<GroupIdx>,
+    open: GroupStack,
 }
 
 /// Brackets around the text of a node; longer ones first.
@@ -43,18 +43,11 @@ const BRACKETS: [(&str, &str, Shape); 14] = [
 ];
 
 impl FlowchartParser {
-    fn group(&self) -> GroupIdx {
-        self.open.last().copied().unwrap_or(ROOT)
-    }
-
     fn statement(&mut self, statement: &str) -> Result<(), Undrawn> {
         let (word, rest) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
         match word.trim_end_matches(':') {
             "subgraph" => self.open_group(rest.trim()),
-            "end" if rest.is_empty() && self.open.len() > 1 => {
-                self.open.pop();
-                Ok(())
-            }
+            "end" if rest.is_empty() => self.open.close(),
             word if IGNORED.contains(&word) && !rest.is_empty() => Ok(()),
             _ => self.chain(statement),
         }
@@ -67,8 +60,8 @@ impl FlowchartParser {
             }
             _ => (rest.trim_matches('"'), rest),
         };
-        let group = self.graph.add_group(name, title, self.group())?;
-        self.open.push(group);
+        let group = self.graph.add_group(name, title, self.open.innermost())?;
+        self.open.open(group);
         Ok(())
     }
 
@@ -105,7 +98,7 @@ impl FlowchartParser {
 
     fn node(&mut self, text: &mut Statement<'_>) -> Result<End, Undrawn> {
         let name = text.name()?;
-        let group = self.group();
+        let group = self.open.innermost();
         let end = self.graph.node(name, group)?;
         let shaped = text.shape()?;
         if text.rest.starts_with(":::") {

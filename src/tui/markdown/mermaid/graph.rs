@@ -162,8 +162,7 @@ impl Graph {
         }
     }
 
-    /// A group in another. A node of the same name, which an edge has named before, is an
-    /// error: its edges would have to move.
+    /// A group in another. A node of that name, which an edge created before, becomes the group.
     pub(super) fn add_group(
         &mut self,
         name: &str,
@@ -178,16 +177,15 @@ impl Graph {
         self.groups.push(Group { title, parent, depth });
         let group = self.groups.len() - 1;
         match self.names.insert(name.to_owned(), End::Group(group)) {
-            Some(End::Node(node)) => self.replace(node, group)?,
+            Some(End::Node(node)) => self.replace(node, group),
             Some(End::Group(_)) => return Err(Undrawn::Syntax),
             None => {}
         }
         Ok(group)
     }
 
-    /// Edges to a node that turned out to be a group lead to the group.
-    fn replace(&mut self, node: NodeIdx, group: GroupIdx) -> Result<(), Undrawn> {
-        // Only the last node can be removed without renumbering.
+    /// Removes a node that turned out to be a group; its edges lead to the group.
+    fn replace(&mut self, node: NodeIdx, group: GroupIdx) {
         for end in self.edges.iter_mut().flat_map(|edge| &mut edge.ends) {
             match end {
                 End::Node(at) if *at == node => *end = End::Group(group),
@@ -201,10 +199,7 @@ impl Graph {
                 End::Node(_) | End::Group(_) => {}
             }
         }
-        if node < self.nodes.len() {
-            self.nodes.remove(node);
-        }
-        Ok(())
+        self.nodes.remove(node);
     }
 
     pub(super) fn add_edge(&mut self, edge: Edge) -> Result<(), Undrawn> {
@@ -224,6 +219,42 @@ impl Graph {
         }
         path.reverse();
         path
+    }
+}
+
+/// Whether this can be a name, except in flowcharts, where more can.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c) || !c.is_ascii())
+}
+
+/// The groups that a parser is inside of; the last is the innermost.
+#[derive(Debug)]
+pub(super) struct GroupStack(Vec<GroupIdx>);
+
+impl GroupStack {
+    pub(super) fn new() -> Self {
+        Self(vec![ROOT])
+    }
+
+    pub(super) fn innermost(&self) -> GroupIdx {
+        self.0.last().copied().unwrap_or(ROOT)
+    }
+
+    pub(super) fn is_root(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    pub(super) fn open(&mut self, group: GroupIdx) {
+        self.0.push(group);
+    }
+
+    /// Returns to the group around the innermost one; an error if there is none.
+    pub(super) fn close(&mut self) -> Result<(), Undrawn> {
+        if self.is_root() {
+            return Err(Undrawn::Syntax);
+        }
+        self.0.pop();
+        Ok(())
     }
 }
 

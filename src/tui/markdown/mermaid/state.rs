@@ -1,29 +1,25 @@
 //! Parses state diagrams.
 
-use super::graph::{Edge, End, Flow, Graph, GroupIdx, Head, Node, ROOT, Shape, plain_edge};
+use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, Node, ROOT, Shape, is_name, plain_edge};
 use super::sheet::Stroke;
 use super::{Undrawn, label};
 
 pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
-    let mut parser = StateParser { graph: Graph::new(Flow::Down), open: vec![ROOT], note: None };
+    let mut parser = StateParser { graph: Graph::new(Flow::Down), open: GroupStack::new(), note: None };
     for statement in statements {
         parser.statement(statement)?;
     }
-    if parser.open.len() > 1 || parser.note.is_some() { Err(Undrawn::Syntax) } else { Ok(parser.graph) }
+    if !parser.open.is_root() || parser.note.is_some() { Err(Undrawn::Syntax) } else { Ok(parser.graph) }
 }
 
 struct StateParser {
     graph: Graph,
-    open: Vec<GroupIdx>,
+    open: GroupStack,
     /// The state of a note of several lines, and its lines.
     note: Option<(End, Vec<String>)>,
 }
 
 impl StateParser {
-    fn group(&self) -> GroupIdx {
-        self.open.last().copied().unwrap_or(ROOT)
-    }
-
     fn statement(&mut self, statement: &str) -> Result<(), Undrawn> {
         if let Some((end, mut lines)) = self.note.take() {
             if statement == "end note" {
@@ -39,17 +35,14 @@ impl StateParser {
             "classDef" | "class" | "style" | "hide" | "scale" | "accTitle:" | "accDescr:" => Ok(()),
             "direction" => {
                 let flow = Flow::parse(rest).ok_or(Undrawn::Syntax)?;
-                if self.open.len() == 1 {
+                if self.open.is_root() {
                     self.graph.flow = flow;
                 }
                 Ok(())
             }
             "state" => self.state(rest),
             "note" => self.note(rest),
-            "}" => {
-                self.open.pop();
-                if self.open.is_empty() { Err(Undrawn::Syntax) } else { Ok(()) }
-            }
+            "}" => self.open.close(),
             // Regions that run at the same time have no place in a layout by ranks.
             "--" => Err(Undrawn::Kind),
             _ => self.transition(statement),
@@ -67,8 +60,8 @@ impl StateParser {
             None => (rest, rest),
         };
         if is_group {
-            let group = self.graph.add_group(check(name)?, title, self.group())?;
-            self.open.push(group);
+            let group = self.graph.add_group(check(name)?, title, self.open.innermost())?;
+            self.open.open(group);
             return Ok(());
         }
         if let Some((name, kind)) = name.split_once("<<").or_else(|| name.split_once("[[")) {
@@ -98,7 +91,7 @@ impl StateParser {
 
     fn named(&mut self, name: &str) -> Result<End, Undrawn> {
         let name = name.split_once(":::").map_or(name, |(name, _)| name.trim());
-        let group = self.group();
+        let group = self.open.innermost();
         let is_new = self.graph.find(name).is_none();
         let end = self.graph.node(check(name)?, group)?;
         if let Some(node) = self.graph.node_mut(end).filter(|_| is_new) {
@@ -109,7 +102,7 @@ impl StateParser {
 
     /// The start or the end of a group; each has at most one of both.
     fn terminal(&mut self, shape: Shape) -> Result<End, Undrawn> {
-        let group = self.group();
+        let group = self.open.innermost();
         let known = self.graph.nodes.iter().position(|node| node.shape == shape && node.group == group);
         match known {
             Some(node) => Ok(End::Node(node)),
@@ -192,7 +185,5 @@ pub(super) fn add_note(graph: &mut Graph, end: End, text: &str) -> Result<(), Un
 
 /// A name of a state: other statements are not known here.
 fn check(name: &str) -> Result<&str, Undrawn> {
-    let is_name =
-        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c) || !c.is_ascii());
-    if is_name { Ok(name) } else { Err(Undrawn::Syntax) }
+    if is_name(name) { Ok(name) } else { Err(Undrawn::Syntax) }
 }
