@@ -3,6 +3,7 @@
 use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, ROOT, is_name};
 use super::sheet::Stroke;
 use super::state::add_note;
+use super::statement::{first_word, is_styling};
 use super::{Undrawn, label};
 
 pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
@@ -48,17 +49,14 @@ impl ClassParser {
             }
             return self.member(class, statement);
         }
-        let (word, rest) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
-        let rest = rest.trim();
+        let (word, rest) = first_word(statement);
         match word {
-            "classDef" | "cssClass" | "style" | "click" | "callback" | "link" | "accTitle:" | "accDescr:" => {
-                Ok(())
-            }
+            "class" => self.class(rest),
+            _ if is_styling(word, rest) => Ok(()),
             "direction" => {
                 self.graph.flow = Flow::parse(rest).ok_or(Undrawn::Syntax)?;
                 Ok(())
             }
-            "class" => self.class(rest),
             "namespace" => {
                 let name = rest.strip_suffix('{').ok_or(Undrawn::Syntax)?.trim();
                 let group = self.graph.add_group(name, name, self.open.innermost())?;

@@ -2,18 +2,19 @@
 
 use super::graph::{Edge, End, Flow, Graph, Head, ROOT, is_name};
 use super::sheet::Stroke;
+use super::statement::{first_word, is_styling};
 use super::{Undrawn, label};
 
 pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
     let mut graph = Graph::new(Flow::Down);
     let mut open: Option<End> = None;
     for statement in statements {
-        let (word, rest) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
+        let (word, rest) = first_word(statement);
         match open {
             Some(_) if *statement == "}" => open = None,
             Some(entity) => attribute(&mut graph, entity, statement)?,
-            None if matches!(word, "style" | "classDef" | "class" | "accTitle:" | "accDescr:") => {}
-            None if word == "direction" => graph.flow = Flow::parse(rest.trim()).ok_or(Undrawn::Syntax)?,
+            None if is_styling(word, rest) => {}
+            None if word == "direction" => graph.flow = Flow::parse(rest).ok_or(Undrawn::Syntax)?,
             None => match relation(&mut graph, statement)? {
                 true => {}
                 false => match statement.strip_suffix('{') {

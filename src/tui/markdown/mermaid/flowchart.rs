@@ -2,11 +2,8 @@
 
 use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, ROOT, Shape};
 use super::sheet::Stroke;
+use super::statement::{first_word, is_styling};
 use super::{Undrawn, label};
-
-/// Statements that only change colours, or make nodes clickable.
-const IGNORED: [&str; 8] =
-    ["style", "classDef", "class", "linkStyle", "click", "accTitle", "accDescr", "direction"];
 
 pub(super) fn parse(header: &str, statements: &[&str]) -> Result<Graph, Undrawn> {
     let mut words = header.split_whitespace().skip(1);
@@ -44,11 +41,13 @@ const BRACKETS: [(&str, &str, Shape); 14] = [
 
 impl FlowchartParser {
     fn statement(&mut self, statement: &str) -> Result<(), Undrawn> {
-        let (word, rest) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
-        match word.trim_end_matches(':') {
-            "subgraph" => self.open_group(rest.trim()),
+        let (word, rest) = first_word(statement);
+        match word {
+            _ if is_styling(word, rest) => Ok(()),
+            // All groups flow like the diagram.
+            "direction" if Flow::parse(rest).is_some() => Ok(()),
+            "subgraph" if !starts_with_line(rest) => self.open_group(rest),
             "end" if rest.is_empty() => self.open.close(),
-            word if IGNORED.contains(&word) && !rest.is_empty() => Ok(()),
             _ => self.chain(statement),
         }
     }
@@ -117,6 +116,10 @@ impl FlowchartParser {
         }
         Ok(end)
     }
+}
+
+fn starts_with_line(text: &str) -> bool {
+    ["--", "==", "-.", "~~~", "<", "&"].iter().any(|mark| text.starts_with(mark))
 }
 
 struct Link {

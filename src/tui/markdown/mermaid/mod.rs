@@ -18,6 +18,7 @@ mod pie;
 mod sequence;
 mod sheet;
 mod state;
+mod statement;
 #[cfg(test)]
 mod tests;
 
@@ -49,7 +50,7 @@ pub(super) fn draw(source: &str, width: u16) -> Result<Vec<DrawnRow>, Undrawn> {
         return Err(Undrawn::TooLarge);
     }
     let room = usize::from(width).min(MAX_COLUMNS);
-    let statements = statements(source)?;
+    let statements = statement::statements(source)?;
     let (header, rest) = statements.split_first().ok_or(Undrawn::Kind)?;
     let kind = header.split([' ', '\t', ':']).next().unwrap_or_default();
     let of_graph = |graph: Result<Graph, Undrawn>| picture::draw(&graph?, room);
@@ -62,36 +63,4 @@ pub(super) fn draw(source: &str, width: u16) -> Result<Vec<DrawnRow>, Undrawn> {
         "pie" => pie::draw(header, rest, room),
         _ => Err(Undrawn::Kind),
     }
-}
-
-/// The statements of a diagram, without comments and settings.
-fn statements(source: &str) -> Result<Vec<&str>, Undrawn> {
-    let source = source.trim_start();
-    let source = match source.strip_prefix("---\n") {
-        Some(settings) => settings.split_once("\n---").ok_or(Undrawn::Syntax)?.1,
-        None => source,
-    };
-    let lines = source.lines().map(str::trim).filter(|line| !line.starts_with("%%"));
-    Ok(lines.flat_map(split_at_semicolons).map(str::trim).filter(|line| !line.is_empty()).collect())
-}
-
-/// Semicolons end statements, except in quotes and brackets and at the end of entities.
-fn split_at_semicolons(line: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let (mut start, mut depth, mut is_quoted, mut entity) = (0, 0_usize, false, false);
-    for (at, c) in line.char_indices() {
-        match c {
-            '"' => is_quoted = !is_quoted,
-            '[' | '(' | '{' if !is_quoted => depth += 1,
-            ']' | ')' | '}' if !is_quoted => depth = depth.saturating_sub(1),
-            ';' if !is_quoted && depth == 0 && !entity => {
-                parts.push(&line[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-        entity = matches!(c, '#' | '&') || entity && c.is_alphanumeric();
-    }
-    parts.push(&line[start..]);
-    parts
 }

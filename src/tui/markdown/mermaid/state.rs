@@ -2,6 +2,7 @@
 
 use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, Node, ROOT, Shape, is_name, plain_edge};
 use super::sheet::Stroke;
+use super::statement::{first_word, is_styling};
 use super::{Undrawn, label};
 
 pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
@@ -29,10 +30,11 @@ impl StateParser {
             self.note = Some((end, lines));
             return Ok(());
         }
-        let (word, rest) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
-        let rest = rest.trim();
+        let (word, rest) = first_word(statement);
         match word {
-            "classDef" | "class" | "style" | "hide" | "scale" | "accTitle:" | "accDescr:" => Ok(()),
+            _ if is_styling(word, rest) => Ok(()),
+            "hide" if rest == "empty description" => Ok(()),
+            "scale" if rest.starts_with(|c: char| c.is_ascii_digit()) => Ok(()),
             "direction" => {
                 let flow = Flow::parse(rest).ok_or(Undrawn::Syntax)?;
                 if self.open.is_root() {

@@ -490,6 +490,108 @@ fn colours_links_and_comments_are_left_out() {
     assert_eq!(drawn(source.replace(" %% no", "").as_str(), 80), drawn("graph TD\nA-->B", 80));
 }
 
+/// Each statement is drawn in full, or the diagram is not drawn.
+#[test]
+fn words_of_styles_are_names_where_a_line_follows() {
+    const WORDS: [&str; 33] = [
+        "style",
+        "classDef",
+        "class",
+        "linkStyle",
+        "click",
+        "callback",
+        "link",
+        "links",
+        "cssClass",
+        "accTitle",
+        "accDescr",
+        "direction",
+        "hide",
+        "show",
+        "scale",
+        "note",
+        "state",
+        "end",
+        "subgraph",
+        "namespace",
+        "properties",
+        "details",
+        "activate",
+        "deactivate",
+        "destroy",
+        "create",
+        "autonumber",
+        "title",
+        "box",
+        "rect",
+        "participant",
+        "loop",
+        "else",
+    ];
+    for word in WORDS {
+        for (header, to, from) in [
+            ("graph LR", "{} --> other", "other x--x {}"),
+            ("graph TD", "{} & third ==> other", "{}-->other"),
+            ("stateDiagram", "{} --> other", "other --> {} : toggle"),
+            ("classDiagram", "{} <|-- other", "other : {}"),
+            ("classDiagram", "{} \"1\" --> \"n\" other", "other ..> {}"),
+            ("erDiagram", "{} ||--o{ other : has", "other }|..|| {} : is"),
+            ("sequenceDiagram", "{} ->> other: hello", "other-->>{}: bye"),
+        ] {
+            for statement in [to, from] {
+                let source = format!("{header}\n{}", statement.replacen("{}", word, 1));
+                let Ok(rows) = draw(&source, 80) else { continue };
+                let drawing = text(&rows);
+                assert!(drawing.contains(word) && drawing.contains("other"), "{source}\n{drawing}");
+            }
+        }
+    }
+    for source in [
+        "stateDiagram\n show --> hide\n hide --> show : toggle",
+        "erDiagram\n teacher ||--o{ class : teaches\n class ||--o{ student : has",
+        "graph LR\n direction --> B --> click\n click --> C",
+        "sequenceDiagram\n link ->> B: hello",
+    ] {
+        let drawing = drawn(source, 80);
+        let names = source.lines().skip(1).flat_map(|line| line.split(|c: char| !c.is_alphabetic()));
+        for word in names.filter(|name| name.len() > 1) {
+            assert!(drawing.contains(word), "{word}: {drawing}");
+        }
+    }
+}
+
+#[test]
+fn styles_links_and_descriptions_leave_a_drawing_as_it_is() {
+    for (source, styles) in [
+        (
+            "graph LR\nA --> B",
+            "style A fill:#f9f,stroke:#333\nstyle A,B color:red\nclassDef default fill:#fff\nclass A,B hot;
+            linkStyle 0,1 stroke:red\nclick A \"https://x.y\" _blank\nclick B call f()\ndirection TB
+            accTitle: a title\naccDescr : a text",
+        ),
+        (
+            "stateDiagram\na --> b",
+            "classDef hot fill:#f00\nclass a, b hot\nhide empty description\nscale 350 width",
+        ),
+        ("classDiagram\nA <|-- B", "cssClass \"A,B\" hot\nlink A \"https://x.y\" \"tip\"\ncallback A \"f\""),
+        ("erDiagram\nA ||--o{ B : x", "style A fill:#f9f\nclassDef hot fill:#f00\nclass A hot"),
+        (
+            "sequenceDiagram\nA->>B: x",
+            "link A: Home @ https://x.y\nlinks A: {\"a\": \"b\"}\nactivate B\ndeactivate B",
+        ),
+    ] {
+        assert_eq!(drawn(&format!("{source}\n{styles}"), 80), drawn(source, 80));
+    }
+    check_undrawn("stateDiagram\n a --> b\n hide all", Undrawn::Syntax);
+    check_undrawn("sequenceDiagram\n autonumber x\n A->>B: x", Undrawn::Syntax);
+    let numbered =
+        drawn("sequenceDiagram\n autonumber 10 5\n A->>B: x\n B->>A: y\n autonumber off\n A->>B: z", 80);
+    assert!(
+        numbered.contains("10. x") && numbered.contains("15. y") && !numbered.contains(". z"),
+        "{numbered}"
+    );
+}
+
 #[test]
 fn what_is_not_understood_is_not_drawn() {
     for source in ["", "gantt\n title x", "mindmap\n root", "hello", "stateDiagram\n a --> b\n --\n c --> d"]
@@ -504,6 +606,7 @@ fn what_is_not_understood_is_not_drawn() {
         "graph TD\n A -- text B",
         "graph TD\n subgraph x\n A --> B",
         "graph TD\n A ? B",
+        "graph TD\n A --> B\n end",
         "graph TD\n subgraph x\n A --> x\n end",
         "sequenceDiagram\n A->>B: hi\n loop x",
         "sequenceDiagram\n A says B",

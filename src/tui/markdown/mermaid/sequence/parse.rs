@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::sheet::Stroke;
+use super::super::statement::{first_word, is_styling};
 use super::super::{Undrawn, label};
 use super::{Event, MAX_EVENTS, MAX_NESTING, MAX_PARTICIPANTS, NotePlace, Point, Sequence};
 
@@ -44,23 +45,22 @@ struct SequenceParser {
     sequence: Sequence,
     names: HashMap<String, usize>,
     open: Vec<Block>,
-    /// The number of the next message.
-    number: Option<usize>,
+    /// The number of the next message, and the step to the one after it.
+    numbers: Option<(usize, usize)>,
 }
 
 impl SequenceParser {
     fn statement(&mut self, statement: &str) -> Result<(), Undrawn> {
-        let (word, rest) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
-        let rest = rest.trim();
+        let (word, rest) = first_word(statement);
         match word {
+            // A participant may be called like any of the words below.
+            _ if ARROWS.iter().any(|arrow| rest.starts_with(arrow.0)) => self.message(statement),
+            _ if is_styling(word, rest) => Ok(()),
+            "link" | "links" | "properties" | "details" if rest.contains(':') => Ok(()),
             "participant" | "actor" => self.participant(rest),
             "create" => self.statement(rest),
-            "activate" | "deactivate" | "destroy" | "link" | "links" | "properties" | "details"
-            | "accTitle:" | "accDescr:" => Ok(()),
-            "autonumber" => {
-                self.number = (rest != "off").then(|| rest.parse().unwrap_or(1));
-                Ok(())
-            }
+            "activate" | "deactivate" | "destroy" => self.named(rest).map(|_| ()),
+            "autonumber" => self.autonumber(rest),
             "title" | "title:" => {
                 self.sequence.title = Some(text(rest.trim_start_matches(':'))?);
                 Ok(())
@@ -90,6 +90,22 @@ impl SequenceParser {
             }
             _ => self.message(statement),
         }
+    }
+
+    /// `autonumber`, `autonumber 10 5` (the first number and the step) or `autonumber off`.
+    fn autonumber(&mut self, rest: &str) -> Result<(), Undrawn> {
+        if rest == "off" {
+            self.numbers = None;
+            return Ok(());
+        }
+        let numbers: Result<Vec<usize>, _> = rest.split_whitespace().map(str::parse).collect();
+        self.numbers = match numbers.map_err(|_| Undrawn::Syntax)?.as_slice() {
+            [] => Some((1, 1)),
+            [first] => Some((*first, 1)),
+            [first, step] => Some((*first, *step)),
+            _ => return Err(Undrawn::Syntax),
+        };
+        Ok(())
     }
 
     fn event(&mut self, event: Event) -> Result<(), Undrawn> {
@@ -140,9 +156,9 @@ impl SequenceParser {
         // `+` and `-` start and end an activation.
         let to = self.named(ends[at + arrow.len()..].trim().trim_start_matches(['+', '-']))?;
         let mut message = text(message)?;
-        if let Some(number) = &mut self.number {
+        if let Some((number, step)) = &mut self.numbers {
             message = format!("{number}. {message}");
-            *number = number.saturating_add(1);
+            *number = number.saturating_add(*step);
         }
         self.event(Event::Message { from, to, stroke, points, text: message })
     }

@@ -1,0 +1,57 @@
+//! Divides a source into statements, and recognises those that no drawing in text shows.
+
+use super::Undrawn;
+
+/// The statements of a diagram, without comments and settings.
+pub(super) fn statements(source: &str) -> Result<Vec<&str>, Undrawn> {
+    let source = source.trim_start();
+    let source = match source.strip_prefix("---\n") {
+        Some(settings) => settings.split_once("\n---").ok_or(Undrawn::Syntax)?.1,
+        None => source,
+    };
+    let lines = source.lines().map(str::trim).filter(|line| !line.starts_with("%%"));
+    Ok(lines.flat_map(split_at_semicolons).map(str::trim).filter(|line| !line.is_empty()).collect())
+}
+
+/// Semicolons end statements, except in quotes and brackets and at the end of entities.
+fn split_at_semicolons(line: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut depth, mut is_quoted, mut entity) = (0, 0_usize, false, false);
+    for (at, c) in line.char_indices() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '[' | '(' | '{' if !is_quoted => depth += 1,
+            ']' | ')' | '}' if !is_quoted => depth = depth.saturating_sub(1),
+            ';' if !is_quoted && depth == 0 && !entity => {
+                parts.push(&line[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        entity = matches!(c, '#' | '&') || entity && c.is_alphanumeric();
+    }
+    parts.push(&line[start..]);
+    parts
+}
+
+/// The first word of a statement, and what follows it.
+pub(super) fn first_word(statement: &str) -> (&str, &str) {
+    let (word, rest) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
+    (word, rest.trim())
+}
+
+/// Whether a statement only changes colours, links nodes to pages or describes the diagram.
+/// Where a node has such a word for its name, a line, a text or a bracket follows it, and the
+/// statement is drawn.
+pub(super) fn is_styling(word: &str, rest: &str) -> bool {
+    match word {
+        "accTitle" | "accDescr" => rest.starts_with(':'),
+        "style" | "classDef" | "class" | "linkStyle" | "click" | "callback" | "link" => {
+            let (names, value) = first_word(rest);
+            let is_line = ["--", "==", "-.", "~~~"].iter().any(|line| names.contains(line));
+            names.starts_with(|c: char| c.is_alphanumeric() || c == '_') && !is_line && !value.is_empty()
+        }
+        "cssClass" => rest.starts_with('"'),
+        _ => word.starts_with("accTitle:") || word.starts_with("accDescr:"),
+    }
+}
