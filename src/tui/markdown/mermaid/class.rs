@@ -3,7 +3,7 @@
 use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, ROOT, is_name};
 use super::sheet::Stroke;
 use super::state::add_note;
-use super::statement::{first_word, is_styling};
+use super::statement::{find_unquoted, first_word, is_styling, split_text, without_class};
 use super::{Undrawn, label};
 
 pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
@@ -59,7 +59,9 @@ impl ClassParser {
             }
             "namespace" => {
                 let name = rest.strip_suffix('{').ok_or(Undrawn::Syntax)?.trim();
-                let group = self.graph.add_group(name, name, self.open.innermost())?;
+                // A class may have the same name.
+                let key = format!("namespace {name}");
+                let group = self.graph.add_group(&key, name, self.open.innermost())?;
                 self.open.open(group);
                 Ok(())
             }
@@ -102,8 +104,7 @@ impl ClassParser {
     }
 
     fn named(&mut self, source: &str) -> Result<End, Undrawn> {
-        let source = source.trim();
-        let source = source.split_once(":::").map_or(source, |(name, _)| name);
+        let source = without_class(source)?;
         let (name, title) = match source.split_once('[') {
             Some((name, title)) => (name.trim(), title.strip_suffix(']').ok_or(Undrawn::Syntax)?.to_owned()),
             None => (source, generic(source)),
@@ -161,18 +162,12 @@ impl ClassParser {
 
     /// `A "1" <|--* "many" B : text`, or a member: `A : text`.
     fn relation(&mut self, statement: &str) -> Result<(), Undrawn> {
-        let line = ["--", ".."].iter().filter_map(|mark| Some((statement.find(mark)?, *mark))).min();
-        let colon = statement.find(" :").or_else(|| statement.find(": "));
-        let Some((at, mark)) = line.filter(|(at, _)| colon.is_none_or(|colon| *at < colon)) else {
-            let Some((name, text)) = statement.split_once(':') else {
-                return self.named(statement).map(|_| ());
-            };
-            let end = self.named(name)?;
-            return self.member(end, text.trim());
+        let (ends, text) = split_text(statement).unwrap_or((statement, ""));
+        let Some((at, mark)) = find_unquoted(ends, &["--", ".."]) else {
+            let end = self.named(ends)?;
+            return if text.is_empty() { Ok(()) } else { self.member(end, text.trim()) };
         };
-        let (left, right) = (statement[..at].trim_end(), &statement[at + mark.len()..]);
-        let (right, text) = right.split_once(':').unwrap_or((right, ""));
-        let (mut left, mut right) = (left, right.trim());
+        let (mut left, mut right) = (ends[..at].trim(), ends[at + mark.len()..].trim());
         let mut heads = [Head::None; 2];
         // `o` may be the last letter of a name.
         for (end, head) in LEFT {

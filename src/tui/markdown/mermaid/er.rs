@@ -2,7 +2,7 @@
 
 use super::graph::{Edge, End, Flow, Graph, Head, ROOT, is_name};
 use super::sheet::Stroke;
-use super::statement::{first_word, is_styling};
+use super::statement::{first_word, is_styling, split_text, without_class};
 use super::{Undrawn, label};
 
 pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
@@ -31,8 +31,7 @@ pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
 
 /// `NAME`, `"A name"` or `name["Text"]`.
 fn entity(graph: &mut Graph, source: &str) -> Result<End, Undrawn> {
-    let source = source.trim();
-    let source = source.split_once(":::").map_or(source, |(name, _)| name);
+    let source = without_class(source)?;
     let (name, title) = match source.split_once('[') {
         Some((name, title)) => (name.trim(), title.strip_suffix(']').ok_or(Undrawn::Syntax)?),
         None => (source, source),
@@ -85,7 +84,7 @@ fn relation(graph: &mut Graph, statement: &str) -> Result<bool, Undrawn> {
             Ok(false)
         };
     };
-    let (right, text) = statement[at + 4..].split_once(':').unwrap_or((&statement[at + 4..], ""));
+    let (right, text) = split_text(&statement[at + 4..]).unwrap_or((&statement[at + 4..], ""));
     let (from, to) = (entity(graph, &statement[..at - 2])?, entity(graph, right)?);
     let text = label::plain(text).ok_or(Undrawn::TooLarge)?;
     graph.add_edge(Edge {

@@ -105,14 +105,16 @@ impl FlowchartParser {
             text.name()?;
         }
         text.blank();
-        if let Some(node) = self.graph.node_mut(end) {
-            if node.group == ROOT {
-                node.group = group;
-            }
-            if let Some((shape, title)) = shaped {
-                node.shape = shape;
-                node.sections = vec![title];
-            }
+        let Some(node) = self.graph.node_mut(end) else {
+            // A group has its text where it begins.
+            return if shaped.is_some() { Err(Undrawn::Syntax) } else { Ok(end) };
+        };
+        if node.group == ROOT {
+            node.group = group;
+        }
+        if let Some((shape, title)) = shaped {
+            node.shape = shape;
+            node.sections = vec![title];
         }
         Ok(end)
     }

@@ -93,6 +93,18 @@ pub(super) struct Node {
     pub(super) group: GroupIdx,
 }
 
+impl Node {
+    /// The title of the group that this node becomes: `title`, or the text that the node had
+    /// before. An error if they differ, because a group shows one.
+    fn title_as_group(&self, name: &str, title: String) -> Result<String, Undrawn> {
+        match self.sections.as_slice() {
+            [own] if own == name || *own == title => Ok(title),
+            [own] if title == name && !own.is_empty() => Ok(own.replace('\n', " ")),
+            _ => Err(Undrawn::Syntax),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     Node(NodeIdx),
@@ -174,12 +186,15 @@ impl Graph {
             return Err(Undrawn::TooLarge);
         }
         let title = label::plain(title).ok_or(Undrawn::TooLarge)?.replace('\n', " ");
+        let title = match self.names.get(name) {
+            Some(End::Node(node)) => self.nodes[*node].title_as_group(name, title)?,
+            Some(End::Group(_)) => return Err(Undrawn::Syntax),
+            None => title,
+        };
         self.groups.push(Group { title, parent, depth });
         let group = self.groups.len() - 1;
-        match self.names.insert(name.to_owned(), End::Group(group)) {
-            Some(End::Node(node)) => self.replace(node, group),
-            Some(End::Group(_)) => return Err(Undrawn::Syntax),
-            None => {}
+        if let Some(End::Node(node)) = self.names.insert(name.to_owned(), End::Group(group)) {
+            self.replace(node, group);
         }
         Ok(group)
     }

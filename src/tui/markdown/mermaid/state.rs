@@ -2,7 +2,7 @@
 
 use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, Node, ROOT, Shape, is_name, plain_edge};
 use super::sheet::Stroke;
-use super::statement::{first_word, is_styling};
+use super::statement::{first_word, is_styling, split_text, without_class};
 use super::{Undrawn, label};
 
 pub(super) fn parse(statements: &[&str]) -> Result<Graph, Undrawn> {
@@ -72,27 +72,36 @@ impl StateParser {
                 "fork" | "join" => Shape::Bar,
                 _ => return Err(Undrawn::Syntax),
             };
-            let end = self.named(name.trim())?;
-            if let Some(node) = self.graph.node_mut(end) {
-                node.shape = shape;
-                node.sections = vec![String::new()];
-            }
+            let end = self.named(name)?;
+            let node = self.graph.node_mut(end).ok_or(Undrawn::Syntax)?;
+            node.shape = shape;
+            node.sections = vec![String::new()];
             return Ok(());
         }
         let end = self.named(name)?;
-        self.retitle(end, title)
+        if title == name { Ok(()) } else { self.describe(end, name, title) }
     }
 
-    fn retitle(&mut self, end: End, title: &str) -> Result<(), Undrawn> {
-        let title = label::plain(title).ok_or(Undrawn::TooLarge)?;
-        if let Some(node) = self.graph.node_mut(end) {
-            node.sections = vec![title];
+    /// A text for a state. The first replaces its name, others follow it; a group has only one.
+    fn describe(&mut self, end: End, name: &str, text: &str) -> Result<(), Undrawn> {
+        let name = without_class(name)?;
+        let text = label::plain(text).ok_or(Undrawn::TooLarge)?;
+        let shown = match end {
+            End::Node(node) => &mut self.graph.nodes[node].sections[0],
+            End::Group(group) => &mut self.graph.groups[group].title,
+        };
+        if shown == name || shown.is_empty() {
+            *shown = text;
+        } else if matches!(end, End::Node(_)) {
+            *shown = format!("{shown}\n{text}");
+        } else {
+            return Err(Undrawn::Syntax);
         }
         Ok(())
     }
 
     fn named(&mut self, name: &str) -> Result<End, Undrawn> {
-        let name = name.split_once(":::").map_or(name, |(name, _)| name.trim());
+        let name = without_class(name)?;
         let group = self.open.innermost();
         let is_new = self.graph.find(name).is_none();
         let end = self.graph.node(check(name)?, group)?;
@@ -118,30 +127,13 @@ impl StateParser {
     /// `a --> b : text`, or a text for a state: `a : text`.
     fn transition(&mut self, statement: &str) -> Result<(), Undrawn> {
         let Some((from, rest)) = statement.split_once("-->") else {
-            let Some((name, text)) = statement.split_once(':').filter(|(_, text)| !text.starts_with(':'))
-            else {
+            let Some((name, text)) = split_text(statement) else {
                 return self.named(statement).map(|_| ());
             };
-            let end = self.named(name.trim())?;
-            let text = label::plain(text).ok_or(Undrawn::TooLarge)?;
-            if let Some(node) = self.graph.node_mut(end) {
-                // The first text replaces the name, others follow it.
-                match node.sections.as_mut_slice() {
-                    [first] if first.as_str() == name.trim() => *first = text,
-                    sections => {
-                        if let Some(last) = sections.last_mut() {
-                            last.push('\n');
-                            last.push_str(&text);
-                        }
-                    }
-                }
-            }
-            return Ok(());
+            let end = self.named(name)?;
+            return self.describe(end, name, text);
         };
-        let (to, text) = match rest.trim_start().strip_prefix("[*]") {
-            Some(after) => ("[*]", after.trim_start().strip_prefix(':').unwrap_or_default()),
-            None => rest.split_once(':').filter(|(_, text)| !text.starts_with(':')).unwrap_or((rest, "")),
-        };
+        let (to, text) = split_text(rest).unwrap_or((rest, ""));
         let from = match from.trim() {
             "[*]" => self.terminal(Shape::Start)?,
             name => self.named(name)?,
@@ -159,13 +151,13 @@ impl StateParser {
     fn note(&mut self, rest: &str) -> Result<(), Undrawn> {
         let rest = rest.strip_prefix("right of").or_else(|| rest.strip_prefix("left of"));
         let rest = rest.ok_or(Undrawn::Syntax)?;
-        match rest.split_once(':') {
+        match split_text(rest) {
             Some((name, text)) => {
-                let end = self.named(name.trim())?;
+                let end = self.named(name)?;
                 self.add_note(end, text)
             }
             None => {
-                self.note = Some((self.named(rest.trim())?, Vec::new()));
+                self.note = Some((self.named(rest)?, Vec::new()));
                 Ok(())
             }
         }

@@ -1,6 +1,7 @@
 //! Divides a source into statements, and recognises those that no drawing in text shows.
 
 use super::Undrawn;
+use super::graph::is_name;
 
 /// The statements of a diagram, without comments and settings.
 pub(super) fn statements(source: &str) -> Result<Vec<&str>, Undrawn> {
@@ -53,5 +54,38 @@ pub(super) fn is_styling(word: &str, rest: &str) -> bool {
         }
         "cssClass" => rest.starts_with('"'),
         _ => word.starts_with("accTitle:") || word.starts_with("accDescr:"),
+    }
+}
+
+/// Where the first of `marks` is outside of quotes.
+pub(super) fn find_unquoted<'a>(source: &str, marks: &[&'a str]) -> Option<(usize, &'a str)> {
+    let mut is_quoted = false;
+    source.char_indices().find_map(|(at, c)| {
+        is_quoted ^= c == '"';
+        let mark = marks.iter().find(|mark| source[at..].starts_with(**mark));
+        mark.filter(|_| !is_quoted).map(|mark| (at, *mark))
+    })
+}
+
+/// Both sides of the colon before a text; the colons of `name:::class` and `a::b` are none.
+pub(super) fn split_text(source: &str) -> Option<(&str, &str)> {
+    let mut from = 0;
+    loop {
+        let at = from + find_unquoted(&source[from..], &[":"])?.0;
+        let after = source[at..].trim_start_matches(':');
+        let n_colons = source.len() - at - after.len();
+        if n_colons == 1 {
+            return Some((&source[..at], after));
+        }
+        from = at + n_colons;
+    }
+}
+
+/// A name without the class that chooses its colours: `name:::class`.
+pub(super) fn without_class(source: &str) -> Result<&str, Undrawn> {
+    match source.split_once(":::") {
+        None => Ok(source.trim()),
+        Some((name, class)) if is_name(class.trim()) => Ok(name.trim()),
+        Some(_) => Err(Undrawn::Syntax),
     }
 }

@@ -561,6 +561,78 @@ fn words_of_styles_are_names_where_a_line_follows() {
 }
 
 #[test]
+fn colours_of_a_name_do_not_hide_the_text_after_it() {
+    for (styled, plain) in [
+        ("classDiagram\nA --> B:::hot\nC:::hot <|-- B : x", "classDiagram\nA --> B\nC <|-- B : x"),
+        ("classDiagram\nclass A:::hot {\n+int x\n}\nB:::hot", "classDiagram\nclass A {\n+int x\n}\nclass B"),
+        (
+            "stateDiagram\na:::hot --> b:::cold : text\n[*] --> a:::hot",
+            "stateDiagram\na --> b : text\n[*] --> a",
+        ),
+        ("erDiagram\nA:::hot ||--o{ B:::cold : has", "erDiagram\nA ||--o{ B : has"),
+    ] {
+        assert_eq!(drawn(styled, 80), drawn(plain, 80));
+    }
+    check_undrawn("classDiagram\nclass A:::hot[\"text\"]", Undrawn::Syntax);
+}
+
+#[test]
+fn a_group_shows_the_text_of_its_name_or_is_not_drawn() {
+    for source in [
+        "stateDiagram\nstate Failed {\na --> b\n}\nFailed : with a text",
+        "stateDiagram\nFailed : with a text\nstate Failed {\na --> b\n}",
+        "stateDiagram\nx --> Failed\nstate \"with a text\" as Failed {\na --> b\n}",
+        "stateDiagram\nstate Failed {\na --> b\n}\nstate \"with a text\" as Failed",
+        "graph TD\nG[with a text] --> x\nsubgraph G\na --> b\nend",
+    ] {
+        let drawing = drawn(source, 80);
+        assert!(drawing.contains("─ with a text ─") && !drawing.contains("Failed"), "{drawing}");
+    }
+    for source in [
+        "stateDiagram\nstate Failed {\na --> b\n}\nFailed : one\nFailed : two",
+        "stateDiagram\nFailed : one\nstate \"two\" as Failed {\na --> b\n}",
+        "stateDiagram\nstate Failed {\na --> b\n}\nstate Failed <<choice>>",
+        "graph TD\nsubgraph G\na --> b\nend\nG[text] --> x",
+        "graph TD\nG[one] --> x\nsubgraph G[two]\na --> b\nend",
+    ] {
+        check_undrawn(source, Undrawn::Syntax);
+    }
+    let both = drawn("classDiagram\nnamespace A {\nclass A\n}\nA --> B", 80);
+    assert_eq!(both.matches('A').count(), 2, "{both}");
+}
+
+#[test]
+fn a_message_to_oneself_has_both_its_heads() {
+    insta::assert_snapshot!(drawn("sequenceDiagram\nA<<->>A: both\nA->>A: one", 40), @"
+    ┌───┐
+    │ A │
+    └─┬─┘
+      │◄─┐ both
+      │◄─┘
+      ├──┐ one
+      │◄─┘
+      │
+    ");
+}
+
+#[test]
+fn numbers_at_both_ends_of_a_relation_are_drawn() {
+    insta::assert_snapshot!(drawn("classDiagram\nOrder \"0..*\" --> \"0..1\" Customer : is -- by", 40), @"
+      ┌───────┐
+      │ Order │
+      └───┬───┘
+          │
+        0..*
+      is -- by
+        0..1
+          ▼
+    ┌──────────┐
+    │ Customer │
+    └──────────┘
+    ");
+}
+
+#[test]
 fn styles_links_and_descriptions_leave_a_drawing_as_it_is() {
     for (source, styles) in [
         (

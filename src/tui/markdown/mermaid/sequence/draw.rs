@@ -192,8 +192,8 @@ impl<'a> Plan<'a> {
         match step.event {
             Event::Message { from, to, stroke, points, .. } if from == to => {
                 let (column, row) = (self.columns[*from], step.row);
-                sheet.join(column, row, Dir::Right, Stroke::Plain, lifeline(*from));
                 sheet.line((column + 1, row), 2, true, [true, false], *stroke, net);
+                self.point(sheet, (column + 1, row), points[0], Dir::Left, *from);
                 sheet.vertical(column + 3, row, row + 1, *stroke, net);
                 sheet.line((column + 1, row + 1), 2, true, [true, false], *stroke, net);
                 self.point(sheet, (column + 1, row + 1), points[1], Dir::Left, *from);
