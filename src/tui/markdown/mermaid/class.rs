@@ -106,9 +106,10 @@ impl ClassParser {
     fn named(&mut self, source: &str) -> Result<End, Undrawn> {
         let source = without_class(source)?;
         let (name, title) = match source.split_once('[') {
-            Some((name, title)) => (name.trim(), title.strip_suffix(']').ok_or(Undrawn::Syntax)?.to_owned()),
-            None => (source, generic(source)),
+            Some((name, title)) => (name.trim(), title.strip_suffix(']').ok_or(Undrawn::Syntax)?),
+            None => (source, source),
         };
+        let is_titled = title != source;
         let name = name.split('~').next().unwrap_or_default().trim_matches('`');
         if !is_name(name) {
             return Err(Undrawn::Syntax);
@@ -117,6 +118,7 @@ impl ClassParser {
         let group = self.open.innermost();
         let end = self.graph.node(name, group)?;
         let title = label::plain(title.trim_matches('`')).ok_or(Undrawn::TooLarge)?;
+        let title = if is_titled { title } else { generic(&title) };
         if let Some(node) = self.graph.node_mut(end) {
             if node.group == ROOT {
                 node.group = group;
@@ -139,11 +141,12 @@ impl ClassParser {
     fn member(&mut self, class: End, source: &str) -> Result<(), Undrawn> {
         let is_kind = source.starts_with("<<");
         let text = if is_kind {
-            format!("«{}»", source.trim_start_matches("<<").trim_end().trim_end_matches(">>"))
+            let kind = source.trim_start_matches("<<").trim_end().trim_end_matches(">>");
+            format!("«{}»", label::plain(kind).ok_or(Undrawn::TooLarge)?)
         } else {
-            generic(source.trim_end_matches(['$', '*']))
+            // Marks of static and abstract members stay: text has no other way to show them.
+            generic(&label::plain(source).ok_or(Undrawn::TooLarge)?)
         };
-        let text = label::plain(&text).ok_or(Undrawn::TooLarge)?;
         let Some(node) = self.graph.node_mut(class) else { return Err(Undrawn::Syntax) };
         if is_kind {
             if let Some(name) = node.sections.first_mut() {
@@ -200,25 +203,41 @@ impl ClassParser {
     }
 }
 
-/// Type arguments between tildes.
+/// Type arguments between tildes become those between angle brackets. A tilde between two names
+/// opens them; one without a partner, such as the visibility of a member, stays.
 fn generic(source: &str) -> String {
-    let n_tildes = source.matches('~').count();
-    let mut text = String::with_capacity(source.len());
-    let mut n_seen = 0;
-    for c in source.chars() {
-        match c {
-            // `List~List~int~~` nests: the first half opens.
-            '~' if n_tildes.is_multiple_of(2) && n_tildes > 2 && source.contains("~~") => {
-                text.push(if n_seen < n_tildes / 2 { '<' } else { '>' });
-                n_seen += 1;
-            }
-            // A single tilde is the visibility of a member.
-            '~' if n_tildes > 1 => {
-                text.push(if n_seen % 2 == 0 { '<' } else { '>' });
-                n_seen += 1;
-            }
-            c => text.push(c),
+    let is_name = |c: Option<&char>| c.is_some_and(|c| c.is_alphanumeric() || *c == '_');
+    let mut chars: Vec<char> = source.chars().collect();
+    let mut open: Vec<usize> = Vec::new();
+    for at in 0..chars.len() {
+        if chars[at] != '~' {
+            continue;
+        }
+        let before = at.checked_sub(1).and_then(|before| chars.get(before));
+        if is_name(before) && is_name(chars.get(at + 1)) {
+            open.push(at);
+        } else if let Some(opened) = open.pop() {
+            (chars[opened], chars[at]) = ('<', '>');
         }
     }
-    text
+    chars.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tildes_in_pairs_are_type_arguments() {
+        for (source, expected) in [
+            ("List~int~ ids", "List<int> ids"),
+            ("Map~String, List~int~~", "Map<String, List<int>>"),
+            ("f(List~List~int~~ a, Set~T~ b) Box~S~", "f(List<List<int>> a, Set<T> b) Box<S>"),
+            ("~List~int~ inner()", "~List<int> inner()"),
+            ("~close()", "~close()"),
+            ("a~b", "a~b"),
+        ] {
+            assert_eq!(generic(source), expected);
+        }
+    }
 }

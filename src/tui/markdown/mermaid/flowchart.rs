@@ -5,9 +5,9 @@ use super::sheet::Stroke;
 use super::statement::{first_word, is_styling};
 use super::{Undrawn, label};
 
-pub(super) fn parse(header: &str, statements: &[&str]) -> Result<Graph, Undrawn> {
-    let mut words = header.split_whitespace().skip(1);
-    let flow = words.next().map_or(Some(Flow::Down), Flow::parse).ok_or(Undrawn::Syntax)?;
+pub(super) fn parse(direction: &str, statements: &[&str]) -> Result<Graph, Undrawn> {
+    let flow = if direction.is_empty() { Some(Flow::Down) } else { Flow::parse(direction) };
+    let flow = flow.ok_or(Undrawn::Syntax)?;
     let mut parser = FlowchartParser { graph: Graph::new(flow), open: GroupStack::new() };
     for statement in statements {
         parser.statement(statement)?;

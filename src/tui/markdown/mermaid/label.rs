@@ -10,13 +10,16 @@ const MAX_CHARS: usize = 400;
 /// The text of a label, with `\n` between lines. `None` if it is too long.
 pub(super) fn plain(source: &str) -> Option<String> {
     let source = source.trim();
-    let source = strip_pair(source, "\"").unwrap_or(source);
-    let source = strip_pair(source.trim(), "`").unwrap_or(source);
+    let source = strip_pair(source, "\"").unwrap_or(source).trim();
+    let markdown = strip_pair(source, "`");
+    let source = markdown.unwrap_or(source);
     if source.chars().nth(MAX_CHARS).is_some() {
         return None;
     }
-    let text = without_tags(&decode(source)).replace("\\n", "\n").replace("**", "");
-    let text = sanitize(&text);
+    let text = without_tags(source);
+    let text = if markdown.is_some() { without_bold(&text) } else { text };
+    // Text that is escaped is no tag.
+    let text = sanitize(&decode(&text).replace("\\n", "\n")).into_owned();
     let lines: Vec<&str> = text.split('\n').map(str::trim).collect();
     Some(lines.join("\n").trim_matches('\n').to_owned())
 }
@@ -41,6 +44,12 @@ pub(super) fn widest(lines: &[String]) -> usize {
     lines.iter().map(|line| width(line)).max().unwrap_or(0)
 }
 
+/// Markdown without the marks around bold text; one without a partner stays.
+fn without_bold(text: &str) -> String {
+    let n_pairs = text.matches("**").count() / 2;
+    text.replacen("**", "", 2 * n_pairs)
+}
+
 /// Entities of HTML and those of Mermaid, which begin with `#`.
 fn decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -63,7 +72,7 @@ fn decode(text: &str) -> String {
     out + rest
 }
 
-fn entity(name: &str) -> Option<char> {
+pub(super) fn entity(name: &str) -> Option<char> {
     let number = name.strip_prefix('#').unwrap_or(name);
     match name {
         "quot" => Some('"'),
@@ -77,27 +86,31 @@ fn entity(name: &str) -> Option<char> {
     }
 }
 
-/// Line breaks for `<br>`, nothing for tags that change the look of letters; other text
-/// between angle brackets stays.
+/// Line breaks for `<br>`, nothing for pairs of tags that change the look of letters; other text
+/// between angle brackets, such as type arguments, stays.
 fn without_tags(text: &str) -> String {
     const LOOKS: [&str; 12] =
         ["b", "i", "u", "s", "em", "strong", "small", "sub", "sup", "span", "code", "center"];
     let mut out = String::with_capacity(text.len());
+    let mut open: Vec<String> = Vec::new();
     let mut rest = text;
     while let Some((before, from)) = rest.split_once('<') {
         out.push_str(before);
-        let inside = from.split_once('>');
-        let name = inside.map(|(tag, _)| tag.trim_matches(['/', ' ']).split(' ').next().unwrap_or_default());
-        rest = match (inside, name.map(str::to_ascii_lowercase)) {
-            (Some((_, after)), Some(name)) if name == "br" => {
-                out.push('\n');
-                after
-            }
-            (Some((_, after)), Some(name)) if LOOKS.contains(&name.as_str()) => after,
-            _ => {
-                out.push('<');
-                from
-            }
+        let (tag, after) = from.split_once('>').unwrap_or(("", from));
+        let name = tag.trim_matches(['/', ' ']).split(' ').next().unwrap_or_default().to_ascii_lowercase();
+        let is_known = LOOKS.contains(&name.as_str());
+        rest = if name == "br" {
+            out.push('\n');
+            after
+        } else if is_known && tag.starts_with('/') && open.last() == Some(&name) {
+            open.pop();
+            after
+        } else if is_known && after.to_ascii_lowercase().contains(&format!("</{name}>")) {
+            open.push(name);
+            after
+        } else {
+            out.push('<');
+            from
         };
     }
     out + rest
@@ -114,7 +127,10 @@ mod tests {
             (" a<br/>b<BR>c ", "a\nb\nc"),
             ("<b>x</b> &lt;T&gt; #35; #quot;q#quot; #9829;", "x <T> # \"q\" ♥"),
             ("Vec<u8> & co; #1", "Vec<u8> & co; #1"),
-            ("`**bold** text`", "bold text"),
+            ("\"`**bold** text ** `\"", "bold text **"),
+            ("f(**kwargs) char** argv 2**10 **x**", "f(**kwargs) char** argv 2**10 **x**"),
+            ("use &lt;b&gt; tags #lt;br#gt;", "use <b> tags <br>"),
+            ("<i>a <B>b</B></i> Box<S> Map<B, <u>U</u>> x</b>", "a b Box<S> Map<B, U> x</b>"),
             ("a\\nb", "a\nb"),
             ("a\u{1b}[31mb#27;[2Jc#8238;", "abc"),
             ("&#x41;", "A"),

@@ -50,17 +50,22 @@ pub(super) fn draw(source: &str, width: u16) -> Result<Vec<DrawnRow>, Undrawn> {
         return Err(Undrawn::TooLarge);
     }
     let room = usize::from(width).min(MAX_COLUMNS);
-    let statements = statement::statements(source)?;
-    let (header, rest) = statements.split_first().ok_or(Undrawn::Kind)?;
-    let kind = header.split([' ', '\t', ':']).next().unwrap_or_default();
+    let mut statements = statement::statements(source)?;
+    let header = *statements.first().ok_or(Undrawn::Kind)?;
+    let (kind, settings) = header.split_once([' ', '\t', ':']).unwrap_or((header, ""));
+    let settings = settings.trim();
+    statements[0] = settings;
+    let rest = &statements[1..];
+    // In most kinds, the first statement may be on the line of the kind.
+    let all = if settings.is_empty() { rest } else { &statements };
     let of_graph = |graph: Result<Graph, Undrawn>| picture::draw(&graph?, room);
     match kind {
-        "graph" | "flowchart" | "flowchart-elk" => of_graph(flowchart::parse(header, rest)),
-        "stateDiagram" | "stateDiagram-v2" => of_graph(state::parse(rest)),
-        "classDiagram" | "classDiagram-v2" => of_graph(class::parse(rest)),
-        "erDiagram" => of_graph(er::parse(rest)),
-        "sequenceDiagram" => sequence::draw(&sequence::parse(rest)?, room),
-        "pie" => pie::draw(header, rest, room),
+        "graph" | "flowchart" | "flowchart-elk" => of_graph(flowchart::parse(settings, rest)),
+        "stateDiagram" | "stateDiagram-v2" => of_graph(state::parse(all)),
+        "classDiagram" | "classDiagram-v2" => of_graph(class::parse(all)),
+        "erDiagram" => of_graph(er::parse(all)),
+        "sequenceDiagram" => sequence::draw(&sequence::parse(all)?, room),
+        "pie" => pie::draw(settings, rest, room),
         _ => Err(Undrawn::Kind),
     }
 }

@@ -10,15 +10,18 @@ const MAX_BAR: usize = 40;
 const MIN_BAR: usize = 8;
 const MAX_NAME: usize = 32;
 
-pub(super) fn draw(header: &str, statements: &[&str], room: usize) -> Result<Vec<DrawnRow>, Undrawn> {
-    let mut words = header.strip_prefix("pie").unwrap_or_default().trim();
+pub(super) fn draw(settings: &str, statements: &[&str], room: usize) -> Result<Vec<DrawnRow>, Undrawn> {
+    let mut words = settings;
     let shows_data = words.strip_prefix("showData").map(|rest| words = rest.trim()).is_some();
-    let mut title = words.strip_prefix("title").map(str::trim);
+    let mut title = words.strip_prefix("title").filter(|rest| rest.is_empty() || rest.starts_with(' '));
+    if title.is_none() && !words.is_empty() {
+        return Err(Undrawn::Syntax);
+    }
     let mut slices: Vec<(String, f64)> = Vec::new();
     for statement in statements {
         if let Some(found) = statement.strip_prefix("title ") {
             title = Some(found);
-        } else if !statement.starts_with("acc") {
+        } else if !is_description(statement) {
             let (name, value) = statement.rsplit_once(':').ok_or(Undrawn::Syntax)?;
             let value: f64 = value.trim().parse().map_err(|_| Undrawn::Syntax)?;
             if !value.is_finite() || value < 0.0 {
@@ -64,6 +67,11 @@ pub(super) fn draw(header: &str, statements: &[&str], room: usize) -> Result<Vec
         ]);
     }
     Ok(rows)
+}
+
+fn is_description(statement: &str) -> bool {
+    let (word, _) = statement.split_once(':').unwrap_or((statement, ""));
+    matches!(word.trim(), "accTitle" | "accDescr")
 }
 
 /// A bar of so many cells, in steps of an eighth.

@@ -2,6 +2,7 @@
 
 use super::Undrawn;
 use super::graph::is_name;
+use super::label::entity;
 
 /// The statements of a diagram, without comments and settings.
 pub(super) fn statements(source: &str) -> Result<Vec<&str>, Undrawn> {
@@ -10,26 +11,57 @@ pub(super) fn statements(source: &str) -> Result<Vec<&str>, Undrawn> {
         Some(settings) => settings.split_once("\n---").ok_or(Undrawn::Syntax)?.1,
         None => source,
     };
-    let lines = source.lines().map(str::trim).filter(|line| !line.starts_with("%%"));
-    Ok(lines.flat_map(split_at_semicolons).map(str::trim).filter(|line| !line.is_empty()).collect())
+    let lines = without_comments(source)?;
+    let statements = lines.into_iter().flat_map(split_at_semicolons).map(str::trim);
+    Ok(statements.filter(|statement| !statement.is_empty()).collect())
+}
+
+/// The lines without comments, directives and descriptions for screen readers. The last two may
+/// have several lines.
+fn without_comments(source: &str) -> Result<Vec<&str>, Undrawn> {
+    let mut lines = Vec::new();
+    let mut end = None;
+    for line in source.lines() {
+        let mut rest = line.trim();
+        end = end.or_else(|| {
+            let is_description = rest.strip_prefix("accDescr").is_some_and(|rest| rest.trim() == "{");
+            let begins = [(rest.starts_with("%%{"), "}%%"), (is_description, "}")];
+            begins.into_iter().find(|(begins, _)| *begins).map(|(_, end)| end)
+        });
+        if let Some(mark) = end {
+            let Some((_, after)) = rest.split_once(mark) else { continue };
+            (rest, end) = (after, None);
+        }
+        if !rest.starts_with("%%") {
+            lines.push(rest);
+        }
+    }
+    if end.is_some() { Err(Undrawn::Syntax) } else { Ok(lines) }
 }
 
 /// Semicolons end statements, except in quotes and brackets and at the end of entities.
 fn split_at_semicolons(line: &str) -> Vec<&str> {
     let mut parts = Vec::new();
-    let (mut start, mut depth, mut is_quoted, mut entity) = (0, 0_usize, false, false);
+    let (mut start, mut depth, mut is_quoted) = (0, 0_usize, false);
+    // Where the name of an entity would begin.
+    let mut name = None;
     for (at, c) in line.char_indices() {
         match c {
             '"' => is_quoted = !is_quoted,
             '[' | '(' | '{' if !is_quoted => depth += 1,
             ']' | ')' | '}' if !is_quoted => depth = depth.saturating_sub(1),
-            ';' if !is_quoted && depth == 0 && !entity => {
+            ';' if !is_quoted && depth == 0 && name.and_then(|name| entity(&line[name..at])).is_none() => {
                 parts.push(&line[start..at]);
                 start = at + 1;
             }
             _ => {}
         }
-        entity = matches!(c, '#' | '&') || entity && c.is_alphanumeric();
+        name = match c {
+            '&' => Some(at + 1),
+            '#' if name != Some(at) => Some(at + 1),
+            c if c.is_alphanumeric() || c == '#' => name,
+            _ => None,
+        };
     }
     parts.push(&line[start..]);
     parts

@@ -633,6 +633,63 @@ fn numbers_at_both_ends_of_a_relation_are_drawn() {
 }
 
 #[test]
+fn comments_directives_and_entities_end_where_they_should() {
+    let plain = drawn("graph LR\nA --> B", 80);
+    for source in [
+        "%%{init: {\n  'theme': 'dark'\n}}%%\ngraph LR\nA --> B",
+        "%%{init: {}}%% graph LR\n%% a comment\n  %%{\nwrap\n}%%\nA --> B",
+        "graph LR\naccDescr {\n one\n two --> three\n}\nA --> B",
+    ] {
+        assert_eq!(drawn(source, 80), plain, "{source}");
+    }
+    check_undrawn("%%{init: {\ngraph LR\nA --> B", Undrawn::Syntax);
+    assert_eq!(
+        drawn("graph LR\nA --> B & C&D; C --> E", 80),
+        drawn("graph LR\nA --> B & C & D\nC --> E", 80)
+    );
+    let escaped = drawn("sequenceDiagram\nA->>B: a#59;b &amp; #quot;c#quot;; B->>A: #fff; A->>B: d", 80);
+    for label in ["a;b & \"c\"", "#fff", "d"] {
+        assert!(escaped.contains(&format!(" {label} ")), "{escaped}");
+    }
+}
+
+#[test]
+fn nothing_on_the_line_of_the_kind_is_lost() {
+    for (source, lines) in [
+        ("sequenceDiagram A->>B: x", "sequenceDiagram\nA->>B: x"),
+        ("erDiagram A ||--o{ B : x", "erDiagram\nA ||--o{ B : x"),
+        ("classDiagram A <|-- B", "classDiagram\nA <|-- B"),
+        ("stateDiagram-v2 a --> b", "stateDiagram-v2\na --> b"),
+        ("graph TD; A-->B", "graph TD\nA --> B"),
+    ] {
+        assert_eq!(drawn(source, 80), drawn(lines, 80));
+    }
+    check_undrawn("graph TD A --> B", Undrawn::Syntax);
+    check_undrawn("pie chart\n a : 1", Undrawn::Syntax);
+}
+
+#[test]
+fn slices_may_be_called_like_descriptions() {
+    let pie = drawn("pie\naccTitle: t\naccDescr: d\naccounts : 40\n\"access\" : 60", 80);
+    assert!(pie.contains("accounts") && pie.contains("access") && pie.contains("60.0%"), "{pie}");
+}
+
+#[test]
+fn type_arguments_and_pointers_are_kept() {
+    let drawing = drawn(
+        "classDiagram\nclass Box~S~ {\n+b: List~B~\n-char** argv\n+count()$ int\n+next: Node*\n}\nBox <|-- Big",
+        80,
+    );
+    for text in ["Box<S>", "+b: List<B>", "-char** argv", "+count()$ int", "+next: Node*"] {
+        assert!(drawing.contains(&format!(" {text} ")), "{text}: {drawing}");
+    }
+    let tags = drawn("graph LR\nA[\"use &lt;b&gt; tags\"] -->|Vec<U>| B[\"<b>2**10</b>\"]", 80);
+    for text in ["use <b> tags", "Vec<U>", "│ 2**10 │"] {
+        assert!(tags.contains(text), "{text}: {tags}");
+    }
+}
+
+#[test]
 fn styles_links_and_descriptions_leave_a_drawing_as_it_is() {
     for (source, styles) in [
         (
