@@ -1,5 +1,6 @@
 //! The nodes of graphs as boxes of several shapes.
 
+use super::super::super::text::width;
 use super::graph::{Flow, Node, Shape};
 use super::label::{self, widest};
 use super::sheet::{BORDER, Dir, Ink, Net, Sheet, Stroke};
@@ -8,6 +9,7 @@ use super::sheet::{BORDER, Dir, Ink, Net, Sheet, Stroke};
 #[derive(Debug)]
 pub(super) struct Drawn {
     shape: Shape,
+    flow: Flow,
     sections: Vec<Vec<String>>,
     /// The text of a line from the node to itself.
     turn: Option<String>,
@@ -39,17 +41,17 @@ impl Drawn {
         }
         if let Some(turn) = &turn {
             size = match flow.is_sideways() {
-                true => (size.0.max(7 + super::super::super::text::width(turn)), size.1),
+                true => (size.0.max(7 + width(turn)), size.1),
                 false => (size.0, size.1.max(4)),
             };
         }
-        Self { shape: node.shape, sections, turn, size }
+        Self { shape: node.shape, flow, sections, turn, size }
     }
 
     /// Cells behind the node for the line to itself.
     pub(super) fn after(&self, flow: Flow) -> usize {
         let Some(turn) = &self.turn else { return 0 };
-        let label = super::super::super::text::width(turn);
+        let label = width(turn);
         if flow.is_sideways() { TURN_ROWS } else { TURN_COLUMNS + label + usize::from(label > 0) }
     }
 
@@ -58,8 +60,12 @@ impl Drawn {
         match self.shape {
             Shape::Start => return sheet.text(x + w / 2, y + h / 2, "●", Ink::Line),
             Shape::End => return sheet.text(x + w / 2, y + h / 2, "◉", Ink::Line),
-            Shape::Bar if w > 1 => return sheet.text(x, y, &"━".repeat(w), Ink::Line),
-            Shape::Bar => return (y..=bottom).for_each(|row| sheet.text(x, row, "┃", Ink::Line)),
+            // With a line to itself it is wide and high, and other lines lead to all its sides.
+            Shape::Bar if self.turn.is_some() => return sheet.rect((x, y), (w, h), Stroke::Thick, false),
+            Shape::Bar if self.flow.is_sideways() => {
+                return (y..=bottom).for_each(|row| sheet.text(x, row, "┃", Ink::Line));
+            }
+            Shape::Bar => return sheet.text(x, y, &"━".repeat(w), Ink::Line),
             _ => {}
         }
         let is_round = matches!(self.shape, Shape::Round | Shape::Stadium | Shape::Cylinder | Shape::Double);

@@ -291,7 +291,7 @@ fn states() {
                       │  ▲ ┆
                    ┌──┘  │ └┄┄┄┐
                    │     └┐    ┆
-                 start  stop   │
+                 start  stop   ┆
                    │    ┌─┘    ┆
                    ▼    │      ┆
                ╭────────┴╮   ┌─┴─────────────┐
@@ -687,6 +687,66 @@ fn type_arguments_and_pointers_are_kept() {
     for text in ["use <b> tags", "Vec<U>", "│ 2**10 │"] {
         assert!(tags.contains(text), "{text}: {tags}");
     }
+}
+
+#[test]
+fn strokes_are_the_same_along_the_whole_line() {
+    insta::assert_snapshot!(drawn("graph LR\nA --> B --> C --> D\nA ==> C\nA -.-> D", 80), @"
+             ┌───┐
+          ┌─►│ B ├─┐    ┌───┐
+    ┌───┐ │  └───┘ └───►│ C │
+    │   ├─┘          ┏━►│   ├─┐    ┌───┐
+    │ A ├━━━━━━━━━━━━┛  └───┘ └───►│ D │
+    │   ├┄┐                     ┌┄►│   │
+    └───┘ └┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┘  └───┘
+    ");
+    insta::assert_snapshot!(drawn("graph TD\nA --> B --> C\nA ==>|far| C\nA -.- C", 80), @"
+        ┌─────┐
+        │  A  │
+        └┬─┬─┬┘
+       ┌─┘ ┃ └┄┐
+       │  far  ┆
+       │   ┗┓  ┆
+       ▼    ┃  ┆
+    ┌───┐   ┃  ┆
+    │ B │   ┃  ┆
+    └─┬─┘   ┃  ┆
+      └──┐ ┏┛  ┆
+         │ ┃ ┌┄┘
+         ▼ ▼ ┆
+        ┌────┴┐
+        │  C  │
+        └─────┘
+    ");
+}
+
+#[test]
+fn forks_with_a_line_to_themselves_stay_in_one_piece() {
+    let source = "stateDiagram\nstate f <<fork>>\na --> f\nf --> f : again\nf --> b\nf --> c\n";
+    insta::assert_snapshot!(drawn(&format!("{source}direction LR"), 80), @"
+                           ╭───╮
+                        ┌─►│ b │
+    ╭───╮  ┏━━━━━━━━━━┓ │  ╰───╯
+    │ a ├─►┃          ├─┤
+    ╰───╯  ┗┬━━━━━━━━━┛ │  ╭───╮
+            │  ▲        └─►│ c │
+            └──┘ again     ╰───╯
+    ");
+    insta::assert_snapshot!(drawn(source, 80), @"
+        ╭───╮
+        │ a │
+        ╰─┬─╯
+          ▼
+       ┏━━━━━┓
+       ┃     ├─┐ again
+       ┃     ┃◄┘
+       ┗━━┬━━┛
+      ┌───┴───┐
+      ▼       ▼
+    ╭───╮   ╭───╮
+    │ b │   │ c │
+    ╰───╯   ╰───╯
+    ");
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn build(items: &[Item], links: &[Link]) -> Result<Ranks, Undrawn> {
             };
             let (after, has_ports, center) = (0, false, 0);
             ranks.vertices.push(Vertex { kind, cross, depth, after, has_ports, rank, center });
-            let passed = Tip { item: ranks.vertices.len() - 1, port: None, head: Head::None, passes: false };
+            let passed = Tip { item: ranks.vertices.len() - 1, port: None, head: Head::None, passes: true };
             let Link { stroke, is_hidden, .. } = *link;
             ranks.gaps[rank - 1].push(Step { upper, lower: passed, stroke, is_hidden });
             upper = passed;
