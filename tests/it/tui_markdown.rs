@@ -112,7 +112,7 @@ fn diagrams_that_are_not_understood_or_too_wide_stay_source() {
       actor Authorisation
       actor Accounting
     ```
-    diagram needs 52 columns
+    diagram is 12 columns too wide
     ");
     // Without room for the reason, too.
     assert!(rendered(&wide, 20).ends_with("Accounting\n```"));

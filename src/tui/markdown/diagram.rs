@@ -5,6 +5,8 @@
 
 use ratatui::style::Style;
 
+use crate::util::counted;
+
 use super::super::text::{Row, Run, sanitize};
 use super::super::theme::{Theme, Token};
 use super::mermaid::{self, Ink, Undrawn};
@@ -60,7 +62,8 @@ pub(super) fn draw(source: &str, room: u16, theme: &Theme, options: &MarkdownOpt
 /// Only what can be changed is worth a line.
 fn hint(reason: Undrawn, room: u16, theme: &Theme) -> Option<Row> {
     let text = match reason {
-        Undrawn::TooWide(needed) => format!("diagram needs {needed} columns"),
+        // The text around a diagram may have margins, so a width would not be that of the terminal.
+        Undrawn::TooWide(excess) => format!("diagram is {} too wide", counted(excess as u64, "column")),
         Undrawn::Kind | Undrawn::Syntax | Undrawn::TooLarge => return None,
     };
     let row = Row::styled(text, theme.style(Token::Dim)).as_frame();

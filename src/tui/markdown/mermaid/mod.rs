@@ -40,8 +40,19 @@ pub(super) enum Undrawn {
     /// A statement that is not known here, or is not complete.
     Syntax,
     TooLarge,
-    /// The narrowest drawing needs this many columns.
+    /// The narrowest drawing has this many columns too many.
     TooWide(usize),
+}
+
+impl Undrawn {
+    /// The reason if the narrowest of all drawings that are low enough has so many columns;
+    /// `None` if there is no such drawing.
+    fn of_width(narrowest: Option<usize>, room: usize) -> Self {
+        match narrowest.filter(|columns| *columns <= MAX_COLUMNS) {
+            Some(columns) => Self::TooWide(columns.saturating_sub(room)),
+            None => Self::TooLarge,
+        }
+    }
 }
 
 /// The rows of a diagram, at least one, none wider than `width`.

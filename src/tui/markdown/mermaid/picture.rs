@@ -19,21 +19,32 @@ pub(super) fn draw(graph: &Graph, room: usize) -> Result<Vec<DrawnRow>, Undrawn>
     if graph.nodes.is_empty() {
         return Err(Undrawn::Syntax);
     }
-    let mut narrowest = usize::MAX;
+    let mut narrowest: Option<usize> = None;
+    let mut failure = None;
     for flow in [graph.flow, graph.flow.turned()] {
         for text_width in TEXT_WIDTHS {
             let picture = Picture { graph, flow, text_width };
-            let block = picture.block(ROOT, &[])?;
+            let block = match picture.block(ROOT, &[]) {
+                Ok(block) => block,
+                // The other flow may have fewer lines side by side.
+                Err(reason) => {
+                    failure = Some(reason);
+                    continue;
+                }
+            };
             let (columns, rows) = picture.on_screen(block.size);
-            narrowest = narrowest.min(columns);
-            if columns <= room && rows <= MAX_ROWS {
+            if rows > MAX_ROWS {
+                continue;
+            }
+            narrowest = Some(narrowest.map_or(columns, |least| least.min(columns)));
+            if columns <= room {
                 let mut sheet = Sheet::new(columns, rows);
                 Painter::new(picture, block.size.1, &mut sheet).block(&block, (0, 0));
                 return Ok(sheet.rows());
             }
         }
     }
-    Err(if narrowest > room { Undrawn::TooWide(narrowest) } else { Undrawn::TooLarge })
+    Err(failure.filter(|_| narrowest.is_none()).unwrap_or(Undrawn::of_width(narrowest, room)))
 }
 
 #[derive(Clone, Copy)]

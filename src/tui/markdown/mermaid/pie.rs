@@ -46,7 +46,8 @@ pub(super) fn draw(settings: &str, statements: &[&str], room: usize) -> Result<V
     let values = slices.iter().map(|(_, amount)| width(&value(*amount))).max().unwrap_or(0);
     let least = widest + values + 4 + MIN_BAR;
     if least > room || widest > MAX_NAME {
-        return Err(if widest > MAX_NAME { Undrawn::TooLarge } else { Undrawn::TooWide(least) });
+        let least = (widest <= MAX_NAME).then_some(least);
+        return Err(Undrawn::of_width(least, room));
     }
     let bar = (room - widest - values - 4).min(MAX_BAR);
     let largest = slices.iter().map(|(_, value)| *value).fold(0.0, f64::max);

@@ -265,7 +265,7 @@ fn wide_diagrams_wrap_their_texts_and_then_turn() {
            │ Answers │
            └─────────┘
     ");
-    assert_eq!(draw(source, 10), Err(Undrawn::TooWide(16)));
+    assert_eq!(draw(source, 10), Err(Undrawn::TooWide(6)));
 }
 
 #[test]
@@ -747,6 +747,48 @@ fn forks_with_a_line_to_themselves_stay_in_one_piece() {
     │ b │   │ c │
     ╰───╯   ╰───╯
     ");
+}
+
+/// The reason names the columns that are missing, whatever is beside the drawing.
+#[test]
+fn too_wide_means_that_more_columns_would_do() {
+    for source in [
+        "graph LR\nA[Receives the request] --> B[Answers]",
+        "sequenceDiagram\nA->>B: a long message between two",
+        "pie\n first : 1\n second : 2",
+        DECISION,
+        SEQUENCE,
+    ] {
+        for room in [5, 12, 15] {
+            let Err(Undrawn::TooWide(excess)) = draw(source, room) else { panic!("{source}") };
+            assert!(
+                draw(source, room + excess as u16).is_ok() && draw(source, room + excess as u16 - 1).is_err()
+            );
+        }
+    }
+    // No terminal is as wide as these, or as high.
+    let actors: String = (0..24).map(|n| format!("actor {}\n", format!("p{n}").repeat(10))).collect();
+    check_undrawn(&format!("sequenceDiagram\n{actors}"), Undrawn::TooLarge);
+    let chain = (0..70).map(|n| format!("n{n}")).collect::<Vec<_>>().join(" --> ");
+    assert_eq!(draw(&format!("graph TD\n{chain}"), 80), Err(Undrawn::TooLarge));
+}
+
+/// Lines at the same columns of both ranks wait for each other, until one rank moves.
+#[test]
+fn lines_in_each_others_way_get_room() {
+    let source = "graph TD
+        n1 --> n0 ==> n2
+        n1 -.-> n2
+        n3 -.-> n2
+        n2 --- n1
+        n2 -.-> n0
+        n0 --- n3
+        n2 ==> n3
+        n3 --> n2 ==> n2
+        n0 --- n3
+        n2 --- n0
+        n1 ==> n3";
+    assert!(drawn(source, 400).contains('▼'));
 }
 
 #[test]

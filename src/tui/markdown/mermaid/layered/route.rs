@@ -86,7 +86,7 @@ pub(super) fn route(
     let mut gaps: Vec<Gap> = Vec::new();
     for gap in 0..ranks.gaps.len() {
         // Lines that would lie on each other part when the rank below moves.
-        const NUDGES: [i64; 5] = [0, 1, 1, 1, 1];
+        const NUDGES: [i64; 12] = [0, 1, 1, 1, 1, 2, 3, 5, 8, 13, 21, 34];
         let found = NUDGES.iter().find_map(|nudge| {
             for &vertex in &ranks.order[gap + 1] {
                 ranks.vertices[vertex].center += nudge;

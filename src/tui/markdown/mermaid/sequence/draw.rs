@@ -14,15 +14,18 @@ pub(in super::super) fn draw(sequence: &Sequence, room: usize) -> Result<Vec<Dra
     if sequence.participants.is_empty() {
         return Err(Undrawn::Syntax);
     }
-    let mut narrowest = usize::MAX;
+    let mut narrowest: Option<usize> = None;
     for text_width in TEXT_WIDTHS {
         let plan = Plan::new(sequence, text_width);
-        narrowest = narrowest.min(plan.n_columns);
-        if plan.n_columns <= room {
-            return if plan.n_rows <= MAX_ROWS { Ok(plan.paint()) } else { Err(Undrawn::TooLarge) };
+        if plan.n_rows > MAX_ROWS {
+            continue;
         }
+        if plan.n_columns <= room {
+            return Ok(plan.paint());
+        }
+        narrowest = Some(narrowest.map_or(plan.n_columns, |least| least.min(plan.n_columns)));
     }
-    Err(Undrawn::TooWide(narrowest))
+    Err(Undrawn::of_width(narrowest, room))
 }
 
 /// Where everything is drawn.
