@@ -1,9 +1,11 @@
 //! Puts a graph that is laid out on a sheet.
 
+use std::collections::HashMap;
+
 use super::super::super::text::width;
 use super::graph::{Flow, Head};
 use super::layered::{Pin, Segment};
-use super::picture::{Block, Part, Picture};
+use super::picture::{Block, Part, Picture, PortAt};
 use super::sheet::{BORDER, Dir, Ink, Net, Sheet, Stroke};
 
 /// Draws blocks at their places.
@@ -52,70 +54,90 @@ impl<'a> Painter<'a> {
         }
     }
 
+    fn next_net(&mut self) -> Net {
+        self.net += 1;
+        self.net
+    }
+
     pub(super) fn block(&mut self, block: &Block, at: (usize, usize)) {
-        if let Some(title) = &block.title {
-            let (x, y) = self.spot(at, block.size);
-            self.sheet.frame((x, y), self.picture.on_screen(block.size), Stroke::Plain);
-            if !title.is_empty() {
-                self.sheet.text(x + 2, y, &format!(" {title} "), Ink::Label);
-            }
+        let origin = Origin { frame: at, inner: (at.0 + block.pad.0, at.1 + block.pad.1) };
+        self.frame(block, origin);
+        self.segments(block, origin);
+        self.parts(block, origin);
+        self.labels(block, origin);
+        self.tips(block, origin);
+    }
+
+    fn frame(&mut self, block: &Block, origin: Origin) {
+        let Some(title) = &block.title else { return };
+        let (x, y) = self.spot(origin.frame, block.size);
+        self.sheet.frame((x, y), self.picture.on_screen(block.size), Stroke::Plain);
+        if !title.is_empty() {
+            self.sheet.text(x + 2, y, &format!(" {title} "), Ink::Label);
         }
-        let inner = (at.0 + block.pad.0, at.1 + block.pad.1);
-        let moved = |(cross, depth): (usize, usize)| (inner.0 + cross, inner.1 + depth);
-        let first_net = self.net + 1;
+    }
+
+    fn segments(&mut self, block: &Block, origin: Origin) {
+        let mut nets: HashMap<Net, Net> = HashMap::new();
         for segment in &block.layout.segments {
-            let net = first_net + segment.net;
-            self.net = self.net.max(net);
-            let placed = Segment { from: moved(segment.from), to: moved(segment.to), ..*segment };
+            let net = *nets.entry(segment.net).or_insert_with(|| self.next_net());
+            let placed = Segment { from: origin.of(segment.from), to: origin.of(segment.to), ..*segment };
             self.segment(&placed, net);
         }
+    }
+
+    fn parts(&mut self, block: &Block, origin: Origin) {
         for (part, &(place, size)) in block.parts.iter().zip(&block.layout.items) {
             match part {
                 Part::Node(drawn) => {
-                    let (spot, size) = (self.spot(moved(place), size), self.picture.on_screen(size));
+                    let (spot, size) = (self.spot(origin.of(place), size), self.picture.on_screen(size));
+                    let net = self.next_net();
                     drawn.paint(self.sheet, spot, size);
-                    self.net += 1;
-                    drawn.paint_turn(self.sheet, spot, size, self.picture.flow, self.net);
+                    drawn.paint_turn(self.sheet, spot, size, self.picture.flow, net);
                 }
-                Part::Group(inner) => self.block(inner, moved(place)),
-                Part::Port(port) if port.passes => {
-                    // From the cell outside of the frame to the first one inside.
-                    let cross = inner.0 + place.0;
-                    let (from, to) = match port.pin {
-                        Pin::Last => (inner.1 + place.1.saturating_sub(1), at.1 + block.size.1),
-                        _ => (at.1.saturating_sub(1), inner.1 + place.1),
-                    };
-                    self.net += 1;
-                    let (from, to) = ((cross, from), (cross, to));
-                    let (is_deep, goes_on, stroke, net) = (true, [false; 2], port.stroke, self.net);
-                    self.segment(&Segment { from, to, is_deep, goes_on, stroke, net }, net);
-                }
-                Part::Port(_) => {}
+                Part::Group(inner) => self.block(inner, origin.of(place)),
+                Part::Port(port) => self.port(*port, origin, place, block.size.1),
             }
         }
+    }
+
+    /// A line through the frame: from the cell outside of it to the first one inside.
+    fn port(&mut self, port: PortAt, origin: Origin, place: (usize, usize), frame_depth: usize) {
+        if !port.passes {
+            return;
+        }
+        let (cross, depth) = origin.of(place);
+        let (from, to) = match port.pin {
+            Pin::Last => (depth.saturating_sub(1), origin.frame.1 + frame_depth),
+            Pin::First | Pin::Free => (origin.frame.1.saturating_sub(1), depth),
+        };
+        let (from, to, net) = ((cross, from), (cross, to), self.next_net());
+        let (is_deep, goes_on, stroke) = (true, [false; 2], port.stroke);
+        self.segment(&Segment { from, to, is_deep, goes_on, stroke, net }, net);
+    }
+
+    fn labels(&mut self, block: &Block, origin: Origin) {
+        let is_sideways = self.picture.flow.is_sideways();
         for (lines, place) in block.labels.iter().zip(&block.layout.labels) {
-            if let (Some(place), Some(size)) = (place, self.picture.label_size(lines)) {
-                let (x, y) = self.spot(moved(*place), size);
-                let (w, _) = self.picture.on_screen(size);
-                let padded = |line: &String| match self.picture.flow.is_sideways() {
-                    true => format!(" {line} "),
-                    false => line.clone(),
-                };
-                for (line_idx, line) in lines.iter().map(padded).enumerate() {
-                    // Each line covers the cell of the line that it interrupts.
-                    let indent = w.saturating_sub(width(&line)).div_ceil(2);
-                    self.sheet.text(x + indent, y + line_idx, &line, Ink::Label);
-                }
+            let Some((place, size)) = place.zip(self.picture.label_size(lines)) else { continue };
+            let (x, y) = self.spot(origin.of(place), size);
+            let (w, _) = self.picture.on_screen(size);
+            for (line_idx, line) in lines.iter().enumerate() {
+                let line = if is_sideways { format!(" {line} ") } else { line.clone() };
+                // Each line covers the cell of the line that it interrupts.
+                let indent = w.saturating_sub(width(&line)).div_ceil(2);
+                self.sheet.text(x + indent, y + line_idx, &line, Ink::Label);
             }
         }
+    }
+
+    fn tips(&mut self, block: &Block, origin: Origin) {
         for tip in &block.layout.tips {
-            let (x, y) = self.spot(moved(tip.at), (1, 1));
+            let (x, y) = self.spot(origin.of(tip.at), (1, 1));
             let to_item = self.dir(tip.is_lower);
-            if tip.head != Head::None {
-                self.sheet.text(x, y, glyph(tip.head, to_item), Ink::Line);
-                continue;
-            }
-            if !tip.passes {
+            if let Some(glyph) = glyph(tip.head, to_item) {
+                self.sheet.text(x, y, glyph, Ink::Line);
+            } else if !tip.passes {
                 let (dx, dy) = to_item.step();
                 let (x, y) = (x.saturating_add_signed(dx), y.saturating_add_signed(dy));
                 self.sheet.join(x, y, self.dir(!tip.is_lower), Stroke::Plain, BORDER);
@@ -124,9 +146,26 @@ impl<'a> Painter<'a> {
     }
 }
 
-fn glyph(head: Head, dir: Dir) -> &'static str {
+/// Where a block is drawn.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    /// Its frame, if it has one.
+    frame: (usize, usize),
+    /// Its layout.
+    inner: (usize, usize),
+}
+
+impl Origin {
+    /// A position in the layout.
+    fn of(self, (cross, depth): (usize, usize)) -> (usize, usize) {
+        (self.inner.0 + cross, self.inner.1 + depth)
+    }
+}
+
+/// The head of a line; `None` if it has none.
+fn glyph(head: Head, dir: Dir) -> Option<&'static str> {
     let [up, down, left, right] = match head {
-        Head::None => ["│", "│", "─", "─"],
+        Head::None => return None,
         Head::Arrow => ["▲", "▼", "◄", "►"],
         Head::Triangle => ["△", "▽", "◁", "▷"],
         Head::Circle => ["o"; 4],
@@ -134,10 +173,10 @@ fn glyph(head: Head, dir: Dir) -> &'static str {
         Head::Diamond => ["◆"; 4],
         Head::Hollow => ["◇"; 4],
     };
-    match dir {
+    Some(match dir {
         Dir::Up => up,
         Dir::Down => down,
         Dir::Left => left,
         Dir::Right => right,
-    }
+    })
 }

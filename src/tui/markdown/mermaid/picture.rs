@@ -101,10 +101,96 @@ struct Lifted<'a> {
 }
 
 impl Lifted<'_> {
+    /// The link from the earlier rank to the later one.
+    fn ordered(self, is_backward: bool) -> Self {
+        match is_backward {
+            true => Self { upper: self.lower, lower: self.upper, is_backward, ..self },
+            false => self,
+        }
+    }
+
     /// The end of the edge, its head and its item.
     fn end(&self, is_upper: bool) -> (End, Head, usize) {
         let at = usize::from(is_upper == self.is_backward);
         (self.edge.ends[at], self.edge.heads[at], if is_upper { self.upper } else { self.lower })
+    }
+}
+
+/// The links between the items of a group.
+struct GroupLinks {
+    links: Vec<Link>,
+    /// Their texts.
+    labels: Vec<Vec<String>>,
+    /// Per item: the lines that pass its frame, if it is a group.
+    inner_ports: Vec<Vec<Port>>,
+}
+
+impl GroupLinks {
+    fn new(n_items: usize) -> Self {
+        Self { links: Vec::new(), labels: Vec::new(), inner_ports: vec![Vec::new(); n_items] }
+    }
+
+    /// Links for edges between different items.
+    fn add_edges(&mut self, picture: Picture<'_>, members: &Members, edges: &[Lifted<'_>]) {
+        for edge in edges {
+            let lines = picture.label(edge);
+            let (stroke, is_hidden) = (edge.edge.stroke, edge.edge.is_hidden);
+            let upper = self.tip(members, edge.end(true), Pin::Last, stroke);
+            let lower = self.tip(members, edge.end(false), Pin::First, stroke);
+            self.links.push(Link { upper, lower, stroke, label: picture.label_size(&lines), is_hidden });
+            self.labels.push(lines);
+        }
+    }
+
+    /// Links from the ports of the group itself, which follow the members as items.
+    fn add_ports(&mut self, graph: &Graph, members: &Members, ports: &[Port]) {
+        for (port_idx, port) in ports.iter().enumerate() {
+            let inside = port.inner.and_then(|end| Some((end, members.item(graph, end)?)));
+            let Some((end, at)) = inside else { continue };
+            let item = members.items.len() + port_idx;
+            let outer = Tip { item, port: None, head: Head::None, passes: true };
+            let inner = self.tip(members, (end, port.head, at), port.pin, port.stroke);
+            let (upper, lower) = if port.pin == Pin::First { (outer, inner) } else { (inner, outer) };
+            self.links.push(Link { upper, lower, stroke: port.stroke, label: None, is_hidden: false });
+            self.labels.push(Vec::new());
+        }
+    }
+
+    /// The end of a link at an item; if that is a group, the line gets a port there.
+    fn tip(
+        &mut self,
+        members: &Members,
+        (end, head, item): (End, Head, usize),
+        pin: Pin,
+        stroke: Stroke,
+    ) -> Tip {
+        let End::Group(group) = members.items[item] else {
+            return Tip { item, port: None, head, passes: false };
+        };
+        let inner = (end != End::Group(group)).then_some(end);
+        let port = Port { pin, inner, head, stroke };
+        let ports = &mut self.inner_ports[item];
+        // Lines that leave a node together have one port, so that they branch outside.
+        let known = ports.iter().position(|known| pin == Pin::Last && *known == port);
+        let port_idx = known.unwrap_or_else(|| {
+            ports.push(port);
+            ports.len() - 1
+        });
+        let (head, passes) = if inner.is_some() { (Head::None, true) } else { (head, false) };
+        Tip { item, port: Some(port_idx), head, passes }
+    }
+
+    /// The links with the places of their ports, now that the groups inside are laid out.
+    fn on_frames(&self, parts: &[Part]) -> Vec<Link> {
+        let mut links = self.links.clone();
+        for tip in links.iter_mut().flat_map(|link| [&mut link.upper, &mut link.lower]) {
+            tip.port = match parts.get(tip.item) {
+                Some(Part::Group(block)) => tip.port.map(|port| block.port(port)),
+                Some(Part::Port(_)) => Some(0),
+                _ => None,
+            };
+        }
+        links
     }
 }
 
@@ -128,61 +214,29 @@ impl<'a> Picture<'a> {
         let (lifted, turns) = self.lift(&members)?;
         let pairs: Vec<(usize, usize)> = lifted.iter().map(|link| (link.upper, link.lower)).collect();
         let ranked = layered::ranks(members.items.len(), &pairs);
-        let lifted: Vec<Lifted<'_>> = lifted
-            .into_iter()
-            .zip(&ranked.is_backward)
-            .map(|(link, &is_backward)| match is_backward {
-                true => Lifted { upper: link.lower, lower: link.upper, is_backward, ..link },
-                false => link,
-            })
-            .collect();
+        let lifted: Vec<Lifted<'_>> =
+            lifted.into_iter().zip(&ranked.is_backward).map(|(link, back)| link.ordered(*back)).collect();
+        let mut lines = GroupLinks::new(members.items.len());
+        lines.add_edges(self, &members, &lifted);
+        lines.add_ports(self.graph, &members, ports);
+        let (items, parts) = self.items(&members, &ranked.ranks, &turns, &lines.inner_ports, ports)?;
+        let links = lines.on_frames(&parts);
+        let layout = layered::layout(&items, &links, self.spacing())?;
+        Ok(self.framed(group, layout, parts, lines.labels))
+    }
 
-        // The ports of the groups inside, and the tips of all links.
-        let mut inner_ports: Vec<Vec<Port>> = vec![Vec::new(); members.items.len()];
-        let mut tip = |(end, head, item): (End, Head, usize), pin: Pin, stroke: Stroke| {
-            let End::Group(inner_group) = members.items[item] else {
-                return Tip { item, port: None, head, passes: false };
-            };
-            let inner = (end != End::Group(inner_group)).then_some(end);
-            let port = Port { pin, inner, head, stroke };
-            // Lines that leave a node together have one port, so that they branch outside.
-            let known = inner_ports[item].iter().position(|known| pin == Pin::Last && *known == port);
-            let port_idx = known.unwrap_or_else(|| {
-                inner_ports[item].push(port);
-                inner_ports[item].len() - 1
-            });
-            let (head, passes) = if inner.is_some() { (Head::None, true) } else { (head, false) };
-            Tip { item, port: Some(port_idx), head, passes }
-        };
-        let mut links = Vec::new();
-        let mut labels = Vec::new();
-        for link in &lifted {
-            let lines = self.label(link);
-            let is_hidden = link.edge.is_hidden;
-            let stroke = link.edge.stroke;
-            let (upper, lower) =
-                (tip(link.end(true), Pin::Last, stroke), tip(link.end(false), Pin::First, stroke));
-            links.push(Link { upper, lower, stroke, label: self.label_size(&lines), is_hidden });
-            labels.push(lines);
-        }
-        for (port_idx, port) in ports.iter().enumerate() {
-            let item = members.items.len() + port_idx;
-            let Some((inner, at)) = port.inner.and_then(|end| Some((end, members.item(self.graph, end)?)))
-            else {
-                continue;
-            };
-            let outer = Tip { item, port: None, head: Head::None, passes: true };
-            let other = if port.pin == Pin::First { Pin::First } else { Pin::Last };
-            let inner = tip((inner, port.head, at), other, port.stroke);
-            let (upper, lower) = if port.pin == Pin::First { (outer, inner) } else { (inner, outer) };
-            links.push(Link { upper, lower, stroke: port.stroke, label: None, is_hidden: false });
-            labels.push(Vec::new());
-        }
-
-        let mut parts = Vec::new();
-        let mut items = Vec::new();
-        for (item_idx, (end, ports)) in members.items.iter().zip(&inner_ports).enumerate() {
-            let (part, size, after) = match *end {
+    /// The members and ports of a group as the layout needs them, and as they are drawn.
+    fn items(
+        self,
+        members: &Members,
+        ranks: &[usize],
+        turns: &HashMap<usize, String>,
+        inner_ports: &[Vec<Port>],
+        ports: &[Port],
+    ) -> Result<(Vec<Item>, Vec<Part>), Undrawn> {
+        let (mut items, mut parts) = (Vec::new(), Vec::new());
+        for (item_idx, end) in members.items.iter().enumerate() {
+            let (part, (cross, depth), after) = match *end {
                 End::Node(node) => {
                     let turn = turns.get(&item_idx).cloned();
                     let drawn = Drawn::new(&self.graph.nodes[node], self.text_width, turn, self.flow);
@@ -190,29 +244,20 @@ impl<'a> Picture<'a> {
                     (Part::Node(drawn), size, after)
                 }
                 End::Group(inner) => {
-                    let block = self.block(inner, ports)?;
+                    let block = self.block(inner, &inner_ports[item_idx])?;
                     let size = block.size;
                     (Part::Group(block), size, 0)
                 }
             };
             let has_ports = matches!(part, Part::Group(_));
-            let ((cross, depth), rank, pin) = (size, ranked.ranks[item_idx], Pin::Free);
-            items.push(Item { cross, depth, after, rank, pin, has_ports });
+            items.push(Item { cross, depth, after, rank: ranks[item_idx], pin: Pin::Free, has_ports });
             parts.push(part);
         }
         for &Port { pin, inner, stroke, .. } in ports {
             items.push(Item { cross: 1, depth: 0, after: 0, rank: 0, pin, has_ports: true });
             parts.push(Part::Port(PortAt { pin, stroke, passes: inner.is_some() }));
         }
-        for tip in links.iter_mut().flat_map(|link| [&mut link.upper, &mut link.lower]) {
-            tip.port = match parts.get(tip.item) {
-                Some(Part::Group(block)) => tip.port.map(|port| block.port(port)),
-                Some(Part::Port(_)) => Some(0),
-                _ => None,
-            };
-        }
-        let layout = layered::layout(&items, &links, self.spacing())?;
-        Ok(self.framed(group, layout, parts, labels))
+        Ok((items, parts))
     }
 
     fn framed(self, group: GroupIdx, layout: Layout, parts: Vec<Part>, labels: Vec<Vec<String>>) -> Block {
