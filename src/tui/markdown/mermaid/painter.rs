@@ -72,8 +72,8 @@ impl<'a> Painter<'a> {
         let Some(title) = &block.title else { return };
         let (x, y) = self.spot(origin.frame, block.size);
         self.sheet.frame((x, y), self.picture.on_screen(block.size), Stroke::Plain);
-        if !title.is_empty() {
-            self.sheet.text(x + 2, y, &format!(" {title} "), Ink::Label);
+        for (line_idx, line) in title.iter().enumerate() {
+            self.sheet.text(x + 2, y + line_idx, &format!(" {line} "), Ink::Label);
         }
     }
 

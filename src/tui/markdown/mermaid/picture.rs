@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::super::super::text::width;
 use super::graph::{Edge, End, Flow, Graph, GroupIdx, Head, ROOT};
 use super::layered::{self, Item, Layout, Link, Pin, Spacing, Tip};
 use super::node::Drawn;
@@ -60,7 +59,8 @@ pub(super) struct Block {
     /// With the frame; (cross, depth) like all sizes here.
     pub(super) size: (usize, usize),
     pub(super) pad: (usize, usize),
-    pub(super) title: Option<String>,
+    /// The lines of the title; `None` for the whole diagram, which has no frame.
+    pub(super) title: Option<Vec<String>>,
     pub(super) layout: Layout,
     pub(super) parts: Vec<Part>,
     /// The texts of the links.
@@ -264,14 +264,20 @@ impl<'a> Picture<'a> {
         if group == ROOT {
             return Block { size: layout.size, pad: (0, 0), title: None, layout, parts, labels };
         }
-        let pad = if self.flow.is_sideways() { (1, 2) } else { (2, 1) };
-        let title = self.graph.groups[group].title.clone();
-        let mut size = (layout.size.0 + 2 * pad.0, layout.size.1 + 2 * pad.1);
-        let least = if title.is_empty() { 0 } else { width(&title) + 6 };
-        if self.flow.is_sideways() {
-            size.1 = size.1.max(least);
+        let title = label::lines(&self.graph.groups[group].title, self.text_width);
+        let least = if title.is_empty() { 0 } else { label::widest(&title) + 6 };
+        // The first line is in the edge, the others are below it.
+        let more = title.len().saturating_sub(1);
+        let (mut pad, size) = if self.flow.is_sideways() {
+            ((1, 2), (layout.size.0 + 2 + more, (layout.size.1 + 4).max(least)))
         } else {
-            size.0 = size.0.max(least);
+            ((2, 1), ((layout.size.0 + 4).max(least), layout.size.1 + 2 + more))
+        };
+        match self.flow {
+            Flow::Down => pad.1 += more,
+            Flow::Right | Flow::Left => pad.0 += more,
+            // The upper edge is the end of the group.
+            Flow::Up => {}
         }
         Block { size, pad, title: Some(title), layout, parts, labels }
     }

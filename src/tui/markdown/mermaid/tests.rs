@@ -792,6 +792,92 @@ fn lines_in_each_others_way_get_room() {
 }
 
 #[test]
+fn conditions_and_titles_wrap_like_other_texts() {
+    let long = "every item that the request has and the store knows";
+    insta::assert_snapshot!(
+        drawn(&format!("sequenceDiagram\nA->>B: x\nloop {long}\nA->>B: y\nalt {long}\nB->>A: z\nelse not at all, or {long}\nB-xA: no\nend\nend"), 50),
+        @"
+           ┌───┐     ┌───┐
+           │ A │     │ B │
+           └─┬─┘     └─┬─┘
+             │    x    │
+             ├────────►│
+        ┌─ loop [every item that the request has ────────┐
+        │  and the store knows]                          │
+        │    │    y    │                                 │
+        │    ├────────►│                                 │
+        │ ┌─ alt [every item that the request has and ─┐ │
+        │ │  the store knows]                          │ │
+        │ │  │    z    │                               │ │
+        │ │  │◄────────┤                               │ │
+        │ ├┄ [not at all, or every item that the ┄┄┄┄┄┄┤ │
+        │ │  request has and the store knows]          │ │
+        │ │  │   no    │                               │ │
+        │ │  │×────────┤                               │ │
+        │ └──│─────────│───────────────────────────────┘ │
+        └────│─────────│─────────────────────────────────┘
+             │         │
+        "
+    );
+    let groups = format!("a --> one\nsubgraph one [{long}]\nb --> c\nend\nc --> d");
+    insta::assert_snapshot!(drawn(&format!("graph TD\n{groups}"), 32), @"
+      ┌───┐
+      │ a │
+      └─┬─┘
+        ▼
+    ┌─ every item that the ─┐
+    │  request has and the  │
+    │  store knows          │
+    │                       │
+    │ ┌───┐                 │
+    │ │ b │                 │
+    │ └─┬─┘                 │
+    │   ▼                   │
+    │ ┌───┐                 │
+    │ │ c │                 │
+    │ └─┬─┘                 │
+    │   │                   │
+    └───│───────────────────┘
+        ▼
+      ┌───┐
+      │ d │
+      └───┘
+    ");
+    insta::assert_snapshot!(drawn(&format!("graph BT\n{groups}"), 32), @"
+      ┌───┐
+      │ d │
+      └───┘
+        ▲
+    ┌─ every item that the ─┐
+    │  request has and the  │
+    │  store knows          │
+    │   │                   │
+    │ ┌─┴─┐                 │
+    │ │ c │                 │
+    │ └───┘                 │
+    │   ▲                   │
+    │ ┌─┴─┐                 │
+    │ │ b │                 │
+    │ └───┘                 │
+    │                       │
+    └───────────────────────┘
+        ▲
+      ┌─┴─┐
+      │ a │
+      └───┘
+    ");
+    insta::assert_snapshot!(drawn(&format!("graph RL\n{groups}"), 50), @"
+           ┌─ every item that the ─┐
+           │  request has and the  │
+           │  store knows          │
+    ┌───┐  │        ┌───┐  ┌───┐   │  ┌───┐
+    │ d │◄─│────────┤ c │◄─┤ b │   │◄─┤ a │
+    └───┘  │        └───┘  └───┘   │  └───┘
+           └───────────────────────┘
+    ");
+}
+
+#[test]
 fn styles_links_and_descriptions_leave_a_drawing_as_it_is() {
     for (source, styles) in [
         (

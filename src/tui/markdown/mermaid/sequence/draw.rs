@@ -1,6 +1,5 @@
 //! Draws sequence diagrams: a column per participant, and the events below each other.
 
-use super::super::super::super::text::width;
 use super::super::label::{lines, widest};
 use super::super::sheet::{BORDER, Dir, DrawnRow, Ink, Net, Sheet, Stroke};
 use super::super::{MAX_ROWS, Undrawn};
@@ -55,8 +54,8 @@ struct Step<'a> {
 struct Frame {
     span: (i64, i64),
     rows: (usize, usize),
-    /// Texts in its lines, the first in the upper edge.
-    texts: Vec<(usize, String)>,
+    /// Texts that begin in its lines, the first in the upper edge.
+    texts: Vec<(usize, Vec<String>)>,
 }
 
 impl<'a> Plan<'a> {
@@ -68,7 +67,11 @@ impl<'a> Plan<'a> {
             .iter()
             .map(|event| match event {
                 Event::Message { text, .. } | Event::Note { text, .. } => lines(text, text_width),
-                Event::Open { .. } | Event::Next { .. } | Event::Close => Vec::new(),
+                Event::Open { kind, text } if text.is_empty() => vec![kind.clone()],
+                Event::Open { kind, text } => lines(&format!("{kind} [{text}]"), text_width),
+                Event::Next { text } if text.is_empty() => Vec::new(),
+                Event::Next { text } => lines(&format!("[{text}]"), text_width),
+                Event::Close => Vec::new(),
             })
             .collect();
         let columns = columns(sequence, &heads, &texts);
@@ -128,20 +131,19 @@ impl<'a> Plan<'a> {
                     };
                     (lines.len() + 2, span)
                 }
-                Event::Open { kind, text } => {
-                    let condition = if text.is_empty() { String::new() } else { format!("[{text}] ") };
-                    let texts = vec![(row, format!(" {kind} {condition}"))];
+                Event::Open { .. } => {
                     open.push((self.frames.len(), (i64::MAX, i64::MIN)));
-                    self.frames.push(Frame { span: (0, 0), rows: (row, row), texts });
-                    row += 1;
+                    let n_rows = lines.len();
+                    self.frames.push(Frame { span: (0, 0), rows: (row, row), texts: vec![(row, lines)] });
+                    row += n_rows;
                     continue;
                 }
-                Event::Next { text } => {
+                Event::Next { .. } => {
+                    let n_rows = lines.len().max(1);
                     if let Some((frame, _)) = open.last() {
-                        let text = if text.is_empty() { String::new() } else { format!(" [{text}] ") };
-                        self.frames[*frame].texts.push((row, text));
+                        self.frames[*frame].texts.push((row, lines));
                     }
-                    row += 1;
+                    row += n_rows;
                     continue;
                 }
                 Event::Close => {
@@ -254,8 +256,8 @@ impl Frame {
             (first, last) = (column - 2, column + 2);
         }
         first -= 1;
-        let text = self.texts.iter().map(|(_, text)| width(text)).max().unwrap_or(0);
-        last = (last + 1).max(first + i64::try_from(text).unwrap_or(0) + 3);
+        let text = self.texts.iter().map(|(_, lines)| widest(lines)).max().unwrap_or(0);
+        last = (last + 1).max(first + i64::try_from(text).unwrap_or(0) + 5);
         while columns.contains(&first) {
             first -= 1;
         }
@@ -282,8 +284,10 @@ impl Frame {
 
     /// The texts lie over the lifelines.
     fn paint_texts(&self, sheet: &mut Sheet) {
-        for (row, text) in &self.texts {
-            sheet.text(cell(self.span.0) + 2, *row, text, Ink::Label);
+        for (row, lines) in &self.texts {
+            for (line_idx, line) in lines.iter().enumerate() {
+                sheet.text(cell(self.span.0) + 2, row + line_idx, &format!(" {line} "), Ink::Label);
+            }
         }
     }
 }
