@@ -164,6 +164,31 @@ fn diagrams_are_copied_as_their_source() {
     }
 }
 
+/// A list or quote that still arrives is rendered again with every frame.
+#[test]
+fn diagrams_in_blocks_that_still_arrive_are_laid_out_once() {
+    for prefix in ["- ", "> "] {
+        let rest = if prefix == "- " { "  " } else { prefix };
+        let diagram = |n: usize| format!("```mermaid\ngraph LR\nA{n} --> B\n```\ntext and more text\n");
+        let lines = [1, 2, 3].map(diagram).concat();
+        let text = format!("{prefix}{}", lines.trim_end().replace('\n', &format!("\n{rest}")));
+        let mut stream = MarkdownStream::new(MarkdownOptions::default());
+        let mut n_frames = 0;
+        for c in text.chars() {
+            stream.push(&c.to_string());
+            n_frames += u64::from(stream.rows(40, &THEME, &LOADED).len() > 3);
+        }
+        stream.finish();
+        let rows = stream.rows(40, &THEME, &LOADED);
+        assert_eq!(rows.iter().filter(|row| row.text().contains("├─►│ B │")).count(), 3);
+        assert!(n_frames > 100);
+        assert_eq!(stream.diagrams_laid_out(), 3);
+        // Another width needs other drawings.
+        stream.rows(50, &THEME, &LOADED);
+        assert_eq!(stream.diagrams_laid_out(), 6);
+    }
+}
+
 #[test]
 fn quotes_rules_and_html() {
     check("> a b\n> > c\n\n---\n", 6, "a b\n\nc\n\n──────");

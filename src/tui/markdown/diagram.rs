@@ -3,6 +3,8 @@
 //! A diagram is drawn once the fence that ends its source has arrived, and copied as
 //! its source. Where there is no drawing, the caller shows the source as code.
 
+use std::collections::HashMap;
+
 use ratatui::style::Style;
 
 use crate::util::counted;
@@ -24,10 +26,47 @@ pub enum Mermaid {
     Streaming,
 }
 
+#[derive(Debug, Clone)]
 pub(super) enum Diagram {
     Drawn(Vec<Row>),
     /// There is no drawing. A line may follow the source that says why.
     Source(Option<Row>),
+}
+
+/// The diagrams of a frame. A block that still arrives is rendered again with every frame; its
+/// diagrams are laid out once. All have the same theme and options.
+#[derive(Debug, Default)]
+pub(super) struct Drawings {
+    /// By source and width.
+    last_frame: HashMap<(String, u16), Diagram>,
+    this_frame: HashMap<(String, u16), Diagram>,
+    n_laid_out: u64,
+}
+
+impl Drawings {
+    pub(super) fn draw(
+        &mut self,
+        source: &str,
+        room: u16,
+        theme: &Theme,
+        options: &MarkdownOptions,
+    ) -> Diagram {
+        let key = (source.to_owned(), room);
+        let known = self.this_frame.get(&key).cloned().or_else(|| self.last_frame.remove(&key));
+        let diagram = known.unwrap_or_else(|| {
+            self.n_laid_out += 1;
+            draw(source, room, theme, options)
+        });
+        self.this_frame.insert(key, diagram.clone());
+        diagram
+    }
+
+    /// Forgets the diagrams that this frame did not show. Returns the number of those that were
+    /// laid out for it.
+    pub(super) fn end_frame(&mut self) -> u64 {
+        self.last_frame = std::mem::take(&mut self.this_frame);
+        std::mem::take(&mut self.n_laid_out)
+    }
 }
 
 /// Whether code in this language is a diagram that is drawn sooner or later.
@@ -35,7 +74,12 @@ pub(super) fn is_drawn(lang: &str, options: &MarkdownOptions) -> bool {
     options.mermaid != Mermaid::Off && lang.eq_ignore_ascii_case("mermaid")
 }
 
-pub(super) fn draw(source: &str, room: u16, theme: &Theme, options: &MarkdownOptions) -> Diagram {
+/// Whether a source, or the beginning of one, is not drawn because of its size.
+pub(super) fn is_too_large(source: &str) -> bool {
+    mermaid::is_too_large(source)
+}
+
+fn draw(source: &str, room: u16, theme: &Theme, options: &MarkdownOptions) -> Diagram {
     let rows = match mermaid::draw(source, room) {
         Ok(rows) => rows,
         Err(reason) => return Diagram::Source(hint(reason, room, theme)),

@@ -1,12 +1,14 @@
 //! Renders blocks as rows.
 
+use std::cell::RefCell;
+
 use ratatui::style::{Modifier, Style};
 
 use super::super::text::{LinkTarget, Row, Run, Wrap, sanitize, url_ranges, width};
 use super::super::theme::{Theme, Token};
 use super::blocks::{Block, Inline, Item, ItemBlock, List};
 use super::code::CodeBlock;
-use super::diagram::{self, Diagram, Mermaid};
+use super::diagram::{self, Diagram, Drawings, Mermaid};
 use super::highlight::Highlighter;
 use super::table;
 
@@ -44,6 +46,7 @@ pub(super) struct Cx<'a> {
     pub(super) options: &'a MarkdownOptions,
     /// Whether no more text arrives.
     pub(super) is_finished: bool,
+    pub(super) drawings: RefCell<Drawings>,
 }
 
 /// Which of some blocks text may still be added to.
@@ -187,7 +190,7 @@ impl Cx<'_> {
     }
 
     pub(super) fn diagram(&self, source: &str, width: u16) -> Diagram {
-        diagram::draw(source, width, self.theme, self.options)
+        self.drawings.borrow_mut().draw(source, width, self.theme, self.options)
     }
 
     fn quote(&self, blocks: &[Block], width: u16, open: Open<'_>) -> Drawn {

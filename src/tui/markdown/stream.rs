@@ -6,13 +6,14 @@
 //! change the parts before the last one. The same holds for blocks in the last part, if it is a
 //! quote or an item: it is parsed as a whole, but the rows of its finished blocks are final.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use super::super::text::Row;
 use super::super::theme::Theme;
 use super::blocks::{self, Block, Definitions, ItemPlace};
 use super::code::{CodeBlock, Fence};
-use super::diagram::{self, Diagram, Mermaid};
+use super::diagram::{self, Diagram, Drawings, Mermaid};
 use super::highlight::Highlighter;
 use super::render::{Cx, Drawn, MarkdownOptions, Open};
 
@@ -31,6 +32,7 @@ pub struct MarkdownStream {
     finished: bool,
     layout: Layout,
     parsed_bytes: u64,
+    diagrams_laid_out: u64,
 }
 
 /// Rows for one width and theme.
@@ -56,6 +58,7 @@ struct Layout {
     item: Option<ItemPlace>,
     /// The start of the last part, and where text may still be added to it.
     open: Option<(usize, Vec<usize>)>,
+    drawings: Drawings,
 }
 
 #[derive(Debug)]
@@ -75,6 +78,7 @@ impl MarkdownStream {
             finished: false,
             layout: Layout::default(),
             parsed_bytes: 0,
+            diagrams_laid_out: 0,
         }
     }
 
@@ -128,7 +132,11 @@ impl MarkdownStream {
             }
             let options = &self.options.clone();
             let is_finished = self.finished;
-            self.update(width, &Cx { theme, highlighter, options, is_finished });
+            let drawings = RefCell::new(std::mem::take(&mut self.layout.drawings));
+            let cx = Cx { theme, highlighter, options, is_finished, drawings };
+            self.update(width, &cx);
+            self.layout.drawings = cx.drawings.into_inner();
+            self.diagrams_laid_out += self.layout.drawings.end_frame();
         }
         &self.layout.rows
     }
@@ -143,6 +151,11 @@ impl MarkdownStream {
     /// Number of bytes parsed so far, as a measure of work.
     pub fn parsed_bytes(&self) -> u64 {
         self.parsed_bytes
+    }
+
+    /// Number of diagrams laid out so far, as a measure of work.
+    pub fn diagrams_laid_out(&self) -> u64 {
+        self.diagrams_laid_out
     }
 
     fn is_due(&self) -> bool {

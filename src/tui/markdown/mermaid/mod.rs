@@ -55,9 +55,14 @@ impl Undrawn {
     }
 }
 
+/// Whether a source has too many bytes or lines to be drawn. More text does not change that.
+pub(super) fn is_too_large(source: &str) -> bool {
+    source.len() > MAX_BYTES || source.lines().nth(MAX_LINES).is_some()
+}
+
 /// The rows of a diagram, at least one, none wider than `width`.
 pub(super) fn draw(source: &str, width: u16) -> Result<Vec<DrawnRow>, Undrawn> {
-    if source.len() > MAX_BYTES || source.lines().nth(MAX_LINES).is_some() {
+    if is_too_large(source) {
         return Err(Undrawn::TooLarge);
     }
     let room = usize::from(width).min(MAX_COLUMNS);
