@@ -189,6 +189,35 @@ fn diagrams_in_blocks_that_still_arrive_are_laid_out_once() {
     }
 }
 
+/// Its source will never be replaced, so it may leave the window as it arrives.
+#[test]
+fn a_diagram_that_is_too_large_settles_before_its_fence_is_closed() {
+    for (line, n_lines) in [("A --> B\n".to_owned(), 401), (format!("%% {}\n", "x".repeat(1000)), 17)] {
+        let mut stream = MarkdownStream::new(MarkdownOptions::default());
+        stream.push(&format!("text\n\n```mermaid\ngraph LR\n{}", line.repeat(n_lines - 2)));
+        stream.rows(40, &THEME, &LOADED);
+        assert_eq!(stream.stable_rows(), 2);
+        stream.push(&line.repeat(2));
+        let n_rows = stream.rows(40, &THEME, &LOADED).len();
+        // Only the fence that will end it is not settled.
+        assert_eq!(stream.stable_rows(), n_rows - 1);
+        stream.push("```\n\n```mermaid\ngraph LR\nA --> B\n```\n");
+        assert!(stream.rows(40, &THEME, &LOADED).iter().any(|row| row.text().contains("┌───┐")));
+    }
+}
+
+#[test]
+fn copied_diagrams_are_whole_blocks_whatever_their_source_contains() {
+    for (fence, copied_fence) in [("~~~", "```"), ("````", "```"), ("`````", "`````")] {
+        let label = if copied_fence == "```" { "text" } else { "````" };
+        let source = format!("mermaid\ngraph LR\nA[\"{label}\"] --> B\n");
+        let rows = render_with(&format!("{fence}{source}{fence}"), 60, &MarkdownOptions::default());
+        assert!(rows[0].text().starts_with('┌'));
+        let copied = copied_text(rows.iter().map(|row| (row, 0..u16::MAX)));
+        assert_eq!(copied, format!("{copied_fence}{source}{copied_fence}"));
+    }
+}
+
 #[test]
 fn quotes_rules_and_html() {
     check("> a b\n> > c\n\n---\n", 6, "a b\n\nc\n\n──────");

@@ -95,7 +95,7 @@ fn draw(source: &str, room: u16, theme: &Theme, options: &MarkdownOptions) -> Di
         let style = if text.trim().is_empty() { Style::new() } else { style(ink) };
         Run::new(text, style)
     };
-    let source = format!("```mermaid\n{}```", copied(source));
+    let source = copied(source);
     let rows = rows.into_iter().enumerate().map(|(row_idx, pieces)| {
         let row = Row::from_runs(pieces.into_iter().map(run));
         row.copied_as(if row_idx == 0 { source.as_str() } else { "" })
@@ -114,9 +114,13 @@ fn hint(reason: Undrawn, room: u16, theme: &Theme) -> Option<Row> {
     (row.width() <= usize::from(room)).then_some(row)
 }
 
-/// The source without control characters except tabs.
+/// The source as a code block, without control characters except tabs. The fence is longer than all
+/// backticks in the source.
 fn copied(source: &str) -> String {
-    source.split('\t').map(sanitize).collect::<Vec<_>>().join("\t")
+    let source = source.split('\t').map(sanitize).collect::<Vec<_>>().join("\t");
+    let longest = source.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}mermaid\n{source}{fence}")
 }
 
 #[cfg(test)]

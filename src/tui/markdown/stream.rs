@@ -65,8 +65,15 @@ struct Layout {
 struct OpenFence {
     fence: Fence,
     block: CodeBlock,
-    /// The first row of a diagram, and its source so far.
-    diagram: Option<(usize, String)>,
+    diagram: Option<OpenDiagram>,
+}
+
+/// A diagram whose source is arriving.
+#[derive(Debug)]
+struct OpenDiagram {
+    first_row: usize,
+    /// Where its source begins in the text.
+    start: usize,
 }
 
 impl MarkdownStream {
@@ -324,7 +331,7 @@ impl Layout {
         let diagram = diagram::is_drawn(&fence.lang, cx.options).then(|| {
             let first_row = self.rows.len() - 1;
             self.undrawn.get_or_insert(first_row);
-            (first_row, String::new())
+            OpenDiagram { first_row, start: self.settled_bytes }
         });
         self.fence = Some(OpenFence { fence, block, diagram });
     }
@@ -337,14 +344,13 @@ impl Layout {
             let line = source[start..end].trim_end_matches('\n');
             self.settled_bytes = end;
             if open.fence.closes(line) {
-                self.close_fence(open, width, cx);
+                self.close_fence(open, &source[..start], width, cx);
                 return true;
             }
-            let line = open.fence.content(line);
-            open.block.line(&line, cx.theme, &mut self.rows);
-            if let Some((_, source)) = &mut open.diagram {
-                source.push_str(&line);
-                source.push('\n');
+            open.block.line(&open.fence.content(line), cx.theme, &mut self.rows);
+            let is_too_large = |diagram: &mut OpenDiagram| diagram::is_too_large(&source[diagram.start..end]);
+            if let Some(OpenDiagram { first_row, .. }) = open.diagram.take_if(is_too_large) {
+                self.release_source(first_row);
             }
             self.settled_rows = self.rows.len();
         }
@@ -357,11 +363,17 @@ impl Layout {
         false
     }
 
-    fn close_fence(&mut self, open: OpenFence, width: u16, cx: &Cx<'_>) {
-        let drawn = open.diagram.filter(|_| cx.draws_now()).map(|(first_row, source)| {
-            // One before it may still wait for the end of the text.
-            self.undrawn = self.undrawn.filter(|undrawn| *undrawn < first_row);
-            (first_row, cx.diagram(&source, width))
+    /// Lets the rows of a diagram settle. A diagram before it may still wait for the end of the text.
+    fn release_source(&mut self, first_row: usize) {
+        self.undrawn = self.undrawn.filter(|undrawn| *undrawn < first_row);
+    }
+
+    /// Ends a fence whose content ends `before` its last line.
+    fn close_fence(&mut self, open: OpenFence, before: &str, width: u16, cx: &Cx<'_>) {
+        let drawn = open.diagram.filter(|_| cx.draws_now()).map(|OpenDiagram { first_row, start }| {
+            self.release_source(first_row);
+            let lines = before[start..].lines().map(|line| open.fence.content(line) + "\n");
+            (first_row, cx.diagram(&lines.collect::<String>(), width))
         });
         match drawn {
             Some((first_row, Diagram::Drawn(rows))) => {
