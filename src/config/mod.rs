@@ -45,8 +45,8 @@ pub use secret::Secret;
 pub use seen_version::{record_seen_version, seen_version};
 pub use settings::{
     BatchSize, BranchSummaryPolicy, BudgetLimits, CacheWarmingMode, Capability, CompactionBudget,
-    CompactionOverride, CompactionPolicy, DeliveryTime, DoubleEscape, EffectiveSettings, ExitOutput,
-    FullscreenSettings, InProject, Kind as SettingKind, Layer, LayoutSettings, LiveSettings, MermaidDrawing,
+    CompactionOverride, CompactionPolicy, DeliveryTime, DiagramTiming, DoubleEscape, EffectiveSettings,
+    ExitOutput, FullscreenSettings, InProject, Kind as SettingKind, Layer, LayoutSettings, LiveSettings,
     PictureProtocol, ProjectSettings, ROWS, ResizeMode, Row, SaveError, Scrollbar, SettingChange,
     SettingError, Settings, SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TransportChoice,
     TreeFilter, TuiMode, schema as settings_schema,

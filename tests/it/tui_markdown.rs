@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use pi::tui::markdown::{Highlighter, MarkdownOptions, MarkdownStream, Mermaid, render};
+use pi::tui::markdown::{DiagramTiming, Highlighter, MarkdownOptions, MarkdownStream, render};
 use pi::tui::text::{Row, copied_text};
 use pi::tui::theme::{Appearance, ColorDepth, Theme};
 use proptest::prelude::*;
@@ -121,9 +121,11 @@ fn diagrams_that_are_not_understood_or_too_wide_stay_source() {
 #[test]
 fn mermaid_setting_decides_when_diagrams_are_drawn() {
     let text = format!("- a\n\n  {}\n\nmiddle\n\n{DIAGRAM}\n\nafter", DIAGRAM.replace('\n', "\n  "));
-    for (mermaid, while_streaming, at_the_end) in
-        [(Mermaid::Off, 0, 0), (Mermaid::Final, 0, 2), (Mermaid::Streaming, 2, 2)]
-    {
+    for (mermaid, while_streaming, at_the_end) in [
+        (DiagramTiming::Never, 0, 0),
+        (DiagramTiming::WhenAnswerEnds, 0, 2),
+        (DiagramTiming::WhenFenceCloses, 2, 2),
+    ] {
         let options = MarkdownOptions { mermaid, ..MarkdownOptions::default() };
         let mut stream = MarkdownStream::new(options.clone());
         stream.push(&text);
@@ -132,7 +134,7 @@ fn mermaid_setting_decides_when_diagrams_are_drawn() {
         assert_eq!(n_drawn(rows), while_streaming, "{mermaid:?}");
         // What is drawn at the end may not be settled before.
         let n_settled = stream.stable_rows();
-        assert_eq!(n_settled < 5, mermaid == Mermaid::Final, "{n_settled}");
+        assert_eq!(n_settled < 5, mermaid == DiagramTiming::WhenAnswerEnds, "{n_settled}");
         stream.finish();
         assert_eq!(n_drawn(stream.rows(60, &THEME, &LOADED)), at_the_end, "{mermaid:?}");
         assert_eq!(stream.rows(60, &THEME, &LOADED), render(&text, 60, &THEME, &LOADED, &options));
@@ -481,7 +483,7 @@ fn cuts() -> impl Strategy<Value = Vec<usize>> {
 }
 
 /// Rows that are stable stay as they are, and in the end all rows are those of the whole text.
-fn check_stream(text: &str, cuts: &[usize], width: u16, mermaid: Mermaid) -> Result<(), TestCaseError> {
+fn check_stream(text: &str, cuts: &[usize], width: u16, mermaid: DiagramTiming) -> Result<(), TestCaseError> {
     let options = MarkdownOptions { mermaid, ..MarkdownOptions::default() };
     let mut stream = MarkdownStream::new(options.clone());
     let mut rest: Vec<char> = text.chars().collect();
@@ -510,7 +512,7 @@ fn check_stream(text: &str, cuts: &[usize], width: u16, mermaid: Mermaid) -> Res
 #[test]
 fn definitions_in_a_list_or_quote_stay_there() {
     for text in ["- [r]: https://d.ef\n  text\n* next\n", "> [r]: https://d.ef\ntext\n- next\n"] {
-        check_stream(text, &[1], 20, Mermaid::Streaming).unwrap();
+        check_stream(text, &[1], 20, DiagramTiming::WhenFenceCloses).unwrap();
         assert_eq!(rendered(text, 20).matches("text").count(), 1);
     }
 }
@@ -537,14 +539,14 @@ proptest! {
     #[test]
     fn streaming_ends_in_what_rendering_at_once_gives(
         text in prop_oneof![documents(), containers()], cuts in cuts(), width in 1_u16..60,
-        mermaid in prop::sample::select(vec![Mermaid::Off, Mermaid::Final, Mermaid::Streaming]),
+        mermaid in prop::sample::select(vec![DiagramTiming::Never, DiagramTiming::WhenAnswerEnds, DiagramTiming::WhenFenceCloses]),
     ) {
         check_stream(&text, &cuts, width, mermaid)?;
     }
 
     #[test]
     fn lists_and_quotes_look_the_same_while_they_stream(text in containers(), cuts in cuts(), width in 1_u16..60) {
-        check_stream(&text, &cuts, width, Mermaid::Streaming)?;
+        check_stream(&text, &cuts, width, DiagramTiming::WhenFenceCloses)?;
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use file::{SaveError, SettingsFile};
 pub use layers::{EffectiveSettings, Layer, SettingsProblem};
 pub use live::{LiveSettings, ProjectSettings, SettingChange, SettingError, SettingsWatch, SettingsWrite};
 pub use schema::schema;
-pub use screen::{ExitOutput, FullscreenSettings, LayoutSettings, MermaidDrawing, Scrollbar, TuiMode};
+pub use screen::{DiagramTiming, ExitOutput, FullscreenSettings, LayoutSettings, Scrollbar, TuiMode};
 pub use table::{InProject, Kind, ROWS, Row};
 
 /// When a steering message is delivered.

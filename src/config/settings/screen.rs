@@ -25,7 +25,7 @@ pub struct LayoutSettings {
     /// In front of each line of code in answers.
     pub code_indent: String,
     /// When Mermaid diagrams in answers are drawn.
-    pub mermaid: MermaidDrawing,
+    pub mermaid: DiagramTiming,
     /// Whether the terminal shows its cursor; otherwise a block is drawn.
     pub hardware_cursor: bool,
     /// Whether the transcript is written again when it needs fewer rows.
@@ -34,15 +34,17 @@ pub struct LayoutSettings {
 
 /// When Mermaid diagrams are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MermaidDrawing {
-    /// Never: their source is shown.
-    Off,
-    /// When the answer is complete.
-    Final,
-    /// When the diagram is complete.
+pub enum DiagramTiming {
+    /// Their source is shown.
+    #[serde(rename = "off")]
+    Never,
+    /// As soon as the answer is complete.
+    #[serde(rename = "final")]
+    WhenAnswerEnds,
+    /// As soon as the diagram is complete.
     #[default]
-    Streaming,
+    #[serde(rename = "streaming")]
+    WhenFenceCloses,
 }
 
 /// How fullscreen works.

@@ -16,14 +16,14 @@ use super::render::MarkdownOptions;
 
 /// When Mermaid diagrams are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mermaid {
-    /// Never: their source is shown.
-    Off,
-    /// When the text is complete.
-    Final,
-    /// When their source is complete.
+pub enum DiagramTiming {
+    /// Their source is shown.
+    Never,
+    /// As soon as the answer is complete.
+    WhenAnswerEnds,
+    /// As soon as the diagram is complete.
     #[default]
-    Streaming,
+    WhenFenceCloses,
 }
 
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ impl Drawings {
 
 /// Whether code in this language is a diagram that is drawn sooner or later.
 pub(super) fn is_drawn(lang: &str, options: &MarkdownOptions) -> bool {
-    options.mermaid != Mermaid::Off && lang.eq_ignore_ascii_case("mermaid")
+    options.mermaid != DiagramTiming::Never && lang.eq_ignore_ascii_case("mermaid")
 }
 
 /// Whether a source, or the beginning of one, is not drawn because of its size.

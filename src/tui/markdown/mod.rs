@@ -15,7 +15,7 @@ mod render;
 mod stream;
 mod table;
 
-pub use diagram::Mermaid;
+pub use diagram::DiagramTiming;
 pub use highlight::{CodeLines, Highlighter};
 pub use render::MarkdownOptions;
 pub use stream::MarkdownStream;

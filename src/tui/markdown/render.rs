@@ -8,7 +8,7 @@ use super::super::text::{LinkTarget, Row, Run, Wrap, sanitize, url_ranges, width
 use super::super::theme::{Theme, Token};
 use super::blocks::{Block, Inline, Item, ItemBlock, List};
 use super::code::CodeBlock;
-use super::diagram::{self, Diagram, Drawings, Mermaid};
+use super::diagram::{self, Diagram, DiagramTiming, Drawings};
 use super::highlight::Highlighter;
 use super::table;
 
@@ -24,7 +24,7 @@ pub struct MarkdownOptions {
     /// Keeps line breaks within paragraphs, for text that a person typed.
     pub keep_breaks: bool,
     /// When Mermaid diagrams are drawn.
-    pub mermaid: Mermaid,
+    pub mermaid: DiagramTiming,
 }
 
 impl Default for MarkdownOptions {
@@ -34,7 +34,7 @@ impl Default for MarkdownOptions {
             links: false,
             code_indent: "  ".to_owned(),
             keep_breaks: false,
-            mermaid: Mermaid::default(),
+            mermaid: DiagramTiming::default(),
         }
     }
 }
@@ -186,7 +186,7 @@ impl Cx<'_> {
 
     /// Whether a diagram whose source is complete is drawn already.
     pub(super) fn draws_now(&self) -> bool {
-        self.is_finished || self.options.mermaid == Mermaid::Streaming
+        self.is_finished || self.options.mermaid == DiagramTiming::WhenFenceCloses
     }
 
     pub(super) fn diagram(&self, source: &str, width: u16) -> Diagram {

@@ -13,7 +13,7 @@ use super::super::text::Row;
 use super::super::theme::Theme;
 use super::blocks::{self, Block, Definitions, ItemPlace};
 use super::code::{CodeBlock, Fence};
-use super::diagram::{self, Diagram, Drawings, Mermaid};
+use super::diagram::{self, Diagram, DiagramTiming, Drawings};
 use super::highlight::Highlighter;
 use super::render::{Cx, Drawn, MarkdownOptions, Open};
 
@@ -133,7 +133,10 @@ impl MarkdownStream {
             self.layout = Layout { key, ..Layout::default() };
         }
         if self.is_due() {
-            if self.finished && self.layout.undrawn.is_some() && self.options.mermaid == Mermaid::Final {
+            if self.finished
+                && self.layout.undrawn.is_some()
+                && self.options.mermaid == DiagramTiming::WhenAnswerEnds
+            {
                 // Diagrams that waited for the end are drawn, with all that follows them.
                 self.layout = Layout { key, ..Layout::default() };
             }

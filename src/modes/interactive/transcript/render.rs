@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ratatui::style::{Modifier, Style};
 
-use crate::config::{LayoutSettings, MermaidDrawing};
-use crate::tui::markdown::{Highlighter, MarkdownOptions, Mermaid};
+use crate::config::{self, LayoutSettings};
+use crate::tui::markdown::{DiagramTiming, Highlighter, MarkdownOptions};
 use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
@@ -29,7 +29,7 @@ pub(crate) struct ViewSettings {
     /// In front of each line of code.
     pub(crate) code_indent: String,
     /// When Mermaid diagrams are drawn.
-    pub(crate) mermaid: Mermaid,
+    pub(crate) mermaid: DiagramTiming,
     /// The key that expands, as shown in hints.
     pub(crate) expand_key: String,
     /// What opens the pager, as shown in hints.
@@ -44,9 +44,9 @@ impl ViewSettings {
     pub(crate) fn laid_out(self, settings: &LayoutSettings) -> Self {
         let code_indent = sanitize_line(&settings.code_indent).into_owned();
         let mermaid = match settings.mermaid {
-            MermaidDrawing::Off => Mermaid::Off,
-            MermaidDrawing::Final => Mermaid::Final,
-            MermaidDrawing::Streaming => Mermaid::Streaming,
+            config::DiagramTiming::Never => DiagramTiming::Never,
+            config::DiagramTiming::WhenAnswerEnds => DiagramTiming::WhenAnswerEnds,
+            config::DiagramTiming::WhenFenceCloses => DiagramTiming::WhenFenceCloses,
         };
         Self { output_padding: settings.output_padding, code_indent, mermaid, ..self }
     }
@@ -61,7 +61,7 @@ impl ViewSettings {
             pictures: None,
             output_padding: 1,
             code_indent: MarkdownOptions::default().code_indent,
-            mermaid: Mermaid::default(),
+            mermaid: DiagramTiming::default(),
             expand_key,
             page_key,
             cwd,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ai::{Message, UserMessage};
 use crate::session::SkillBlock;
-use crate::tui::markdown::{self, MarkdownOptions, Mermaid};
+use crate::tui::markdown::{self, DiagramTiming, MarkdownOptions};
 use crate::tui::text::{Row, Run, Wrap, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 
@@ -42,7 +42,7 @@ impl UserCell {
         let background = cx.style(Token::UserMessageBg);
         let inner = cx.narrower(box_inset(cx.width, background));
         // What a person typed stays as it is.
-        let (keep_breaks, mermaid) = (true, Mermaid::Off);
+        let (keep_breaks, mermaid) = (true, DiagramTiming::Never);
         let options =
             MarkdownOptions { keep_breaks, mermaid, ..cx.markdown(cx.style(Token::UserMessageText)) };
         let render = |text: &str| markdown::render(text, inner.width, cx.theme, cx.highlighter, &options);
