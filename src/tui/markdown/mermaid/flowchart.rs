@@ -156,10 +156,10 @@ impl<'a> Statement<'a> {
         let mut end = 0;
         let mut chars = self.rest.char_indices().peekable();
         while let Some((at, c)) = chars.next() {
-            let goes_on = chars.peek().is_some_and(|(_, next)| is_letter(*next));
+            let continues = chars.peek().is_some_and(|(_, next)| is_letter(*next));
             // Letters of other scripts have marks that are no letters.
             let is_mark = !c.is_ascii() && !c.is_whitespace();
-            if !(is_letter(c) || is_mark || at > 0 && matches!(c, '-' | '.' | ':') && goes_on) {
+            if !(is_letter(c) || is_mark || at > 0 && matches!(c, '-' | '.' | ':') && continues) {
                 break;
             }
             end = at + c.len_utf8();
@@ -225,7 +225,7 @@ impl<'a> Statement<'a> {
         let mut last = if mark == '.' && count == 0 { Head::None } else { self.head(&MARKS) };
         let is_open = if mark == '.' { count == 0 } else { count == 2 && last == Head::None };
         if is_open {
-            // `-- text -->`: the line goes on behind its text.
+            // `-- text -->`: the line continues behind its text.
             let token = match mark {
                 '.' => ".-",
                 '=' => "==",

@@ -3,26 +3,26 @@
 use super::super::super::text::width;
 use super::graph::{Flow, Node, Shape};
 use super::label::{self, widest};
-use super::sheet::{BORDER, Dir, Ink, Net, Sheet, Stroke};
+use super::sheet::{BORDER, Dir, Ink, NetId, Sheet, Stroke};
 
 /// A node with its size in columns and rows, as if nothing led to it.
 #[derive(Debug)]
-pub(super) struct Drawn {
+pub(super) struct NodeBox {
     shape: Shape,
     flow: Flow,
     sections: Vec<Vec<String>>,
     /// The text of a line from the node to itself.
-    turn: Option<String>,
+    self_loop: Option<String>,
     pub(super) size: (usize, usize),
 }
 
 /// Columns of a line that returns to its node, and of a blank.
-const TURN_COLUMNS: usize = 3;
+const SELF_LOOP_COLUMNS: usize = 3;
 /// Rows of the same below a node.
-const TURN_ROWS: usize = 2;
+const SELF_LOOP_ROWS: usize = 2;
 
-impl Drawn {
-    pub(super) fn new(node: &Node, text_width: usize, turn: Option<String>, flow: Flow) -> Self {
+impl NodeBox {
+    pub(super) fn new(node: &Node, text_width: usize, self_loop: Option<String>, flow: Flow) -> Self {
         let mut sections: Vec<Vec<String>> =
             node.sections.iter().map(|section| label::lines(section, text_width)).collect();
         sections.retain(|lines| !lines.is_empty());
@@ -39,20 +39,20 @@ impl Drawn {
             Shape::Double | Shape::Subroutine => size.0 += 2,
             _ => {}
         }
-        if let Some(turn) = &turn {
+        if let Some(self_loop) = &self_loop {
             size = match flow.is_sideways() {
-                true => (size.0.max(7 + width(turn)), size.1),
+                true => (size.0.max(7 + width(self_loop)), size.1),
                 false => (size.0, size.1.max(4)),
             };
         }
-        Self { shape: node.shape, flow, sections, turn, size }
+        Self { shape: node.shape, flow, sections, self_loop, size }
     }
 
     /// Cells behind the node for the line to itself.
     pub(super) fn after(&self, flow: Flow) -> usize {
-        let Some(turn) = &self.turn else { return 0 };
-        let label = width(turn);
-        if flow.is_sideways() { TURN_ROWS } else { TURN_COLUMNS + label + usize::from(label > 0) }
+        let Some(self_loop) = &self.self_loop else { return 0 };
+        let label = width(self_loop);
+        if flow.is_sideways() { SELF_LOOP_ROWS } else { SELF_LOOP_COLUMNS + label + usize::from(label > 0) }
     }
 
     pub(super) fn paint(&self, sheet: &mut Sheet, (x, y): (usize, usize), (w, h): (usize, usize)) {
@@ -61,7 +61,9 @@ impl Drawn {
             Shape::Start => return sheet.text(x + w / 2, y + h / 2, "●", Ink::Line),
             Shape::End => return sheet.text(x + w / 2, y + h / 2, "◉", Ink::Line),
             // With a line to itself it is wide and high, and other lines lead to all its sides.
-            Shape::Bar if self.turn.is_some() => return sheet.rect((x, y), (w, h), Stroke::Thick, false),
+            Shape::Bar if self.self_loop.is_some() => {
+                return sheet.rect((x, y), (w, h), Stroke::Thick, false);
+            }
             Shape::Bar if self.flow.is_sideways() => {
                 return (y..=bottom).for_each(|row| sheet.text(x, row, "┃", Ink::Line));
             }
@@ -122,15 +124,15 @@ impl Drawn {
     }
 
     /// The line from the node to itself: at its right, or below it.
-    pub(super) fn paint_turn(
+    pub(super) fn paint_self_loop(
         &self,
         sheet: &mut Sheet,
         (x, y): (usize, usize),
         (w, h): (usize, usize),
         flow: Flow,
-        net: Net,
+        net: NetId,
     ) {
-        let Some(turn) = &self.turn else { return };
+        let Some(self_loop) = &self.self_loop else { return };
         let (right, bottom) = (x + w, y + h);
         if flow.is_sideways() {
             sheet.join(x + 1, bottom - 1, Dir::Down, Stroke::Plain, BORDER);
@@ -139,7 +141,7 @@ impl Drawn {
             sheet.horizontal(bottom + 1, x + 1, x + 4, Stroke::Plain, net);
             sheet.vertical(x + 4, bottom, bottom + 1, Stroke::Plain, net);
             sheet.text(x + 4, bottom, "▲", Ink::Line);
-            sheet.text(x + 6, bottom + 1, turn, Ink::Label);
+            sheet.text(x + 6, bottom + 1, self_loop, Ink::Label);
         } else {
             let row = y + (h - 2) / 2;
             sheet.join(right - 1, row, Dir::Right, Stroke::Plain, BORDER);
@@ -147,7 +149,7 @@ impl Drawn {
             sheet.vertical(right + 1, row, row + 1, Stroke::Plain, BORDER);
             sheet.horizontal(row + 1, right, right + 1, Stroke::Plain, BORDER);
             sheet.text(right, row + 1, "◄", Ink::Line);
-            sheet.text(right + 3, row, turn, Ink::Label);
+            sheet.text(right + 3, row, self_loop, Ink::Label);
         }
     }
 }

@@ -6,14 +6,14 @@ use super::super::super::text::width;
 use super::graph::{Flow, Head};
 use super::layered::{Pin, Segment};
 use super::picture::{Block, Part, Picture, PortAt};
-use super::sheet::{BORDER, Dir, Ink, Net, Sheet, Stroke};
+use super::sheet::{BORDER, Dir, Ink, NetId, Sheet, Stroke};
 
 /// Draws blocks at their places.
 pub(super) struct Painter<'a> {
     picture: Picture<'a>,
     /// The depth of the whole drawing, which may be mirrored.
     total: usize,
-    net: Net,
+    net: NetId,
     sheet: &'a mut Sheet,
 }
 
@@ -33,15 +33,15 @@ impl<'a> Painter<'a> {
     }
 
     /// A line from one place to another.
-    fn segment(&mut self, segment: &Segment, net: Net) {
+    fn segment(&mut self, segment: &Segment, net: NetId) {
         let is_horizontal = segment.is_deep == self.picture.flow.is_sideways();
         let (from, to) = (self.spot(segment.from, (1, 1)), self.spot(segment.to, (1, 1)));
         let (first, last) = (from.min(to), from.max(to));
         let steps = if is_horizontal { last.0 - first.0 } else { last.1 - first.1 };
-        let [before, after] = segment.goes_on;
+        let [before, after] = segment.continues;
         let is_turned = segment.is_deep && self.is_mirrored();
-        let goes_on = if is_turned { [after, before] } else { [before, after] };
-        self.sheet.line(first, steps, is_horizontal, goes_on, segment.stroke, net);
+        let continues = if is_turned { [after, before] } else { [before, after] };
+        self.sheet.line(first, steps, is_horizontal, continues, segment.stroke, net);
     }
 
     /// The direction to the next rank, or back.
@@ -54,7 +54,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    fn next_net(&mut self) -> Net {
+    fn next_net(&mut self) -> NetId {
         self.net += 1;
         self.net
     }
@@ -65,7 +65,7 @@ impl<'a> Painter<'a> {
         self.segments(block, origin);
         self.parts(block, origin);
         self.labels(block, origin);
-        self.tips(block, origin);
+        self.line_ends(block, origin);
     }
 
     fn frame(&mut self, block: &Block, origin: Origin) {
@@ -78,7 +78,7 @@ impl<'a> Painter<'a> {
     }
 
     fn segments(&mut self, block: &Block, origin: Origin) {
-        let mut nets: HashMap<Net, Net> = HashMap::new();
+        let mut nets: HashMap<NetId, NetId> = HashMap::new();
         for segment in &block.layout.segments {
             let net = *nets.entry(segment.net).or_insert_with(|| self.next_net());
             let placed = Segment { from: origin.of(segment.from), to: origin.of(segment.to), ..*segment };
@@ -89,11 +89,11 @@ impl<'a> Painter<'a> {
     fn parts(&mut self, block: &Block, origin: Origin) {
         for (part, &(place, size)) in block.parts.iter().zip(&block.layout.items) {
             match part {
-                Part::Node(drawn) => {
+                Part::Node(node_box) => {
                     let (spot, size) = (self.spot(origin.of(place), size), self.picture.on_screen(size));
                     let net = self.next_net();
-                    drawn.paint(self.sheet, spot, size);
-                    drawn.paint_turn(self.sheet, spot, size, self.picture.flow, net);
+                    node_box.paint(self.sheet, spot, size);
+                    node_box.paint_self_loop(self.sheet, spot, size, self.picture.flow, net);
                 }
                 Part::Group(inner) => self.block(inner, origin.of(place)),
                 Part::Port(port) => self.port(*port, origin, place, block.size.1),
@@ -112,8 +112,8 @@ impl<'a> Painter<'a> {
             Pin::First | Pin::Free => (origin.frame.1.saturating_sub(1), depth),
         };
         let (from, to, net) = ((cross, from), (cross, to), self.next_net());
-        let (is_deep, goes_on, stroke) = (true, [false; 2], port.stroke);
-        self.segment(&Segment { from, to, is_deep, goes_on, stroke, net }, net);
+        let (is_deep, continues, stroke) = (true, [false; 2], port.stroke);
+        self.segment(&Segment { from, to, is_deep, continues, stroke, net }, net);
     }
 
     fn labels(&mut self, block: &Block, origin: Origin) {
@@ -131,16 +131,16 @@ impl<'a> Painter<'a> {
         }
     }
 
-    fn tips(&mut self, block: &Block, origin: Origin) {
-        for tip in &block.layout.tips {
-            let (x, y) = self.spot(origin.of(tip.at), (1, 1));
-            let to_item = self.dir(tip.is_lower);
-            if let Some(glyph) = glyph(tip.head, to_item) {
+    fn line_ends(&mut self, block: &Block, origin: Origin) {
+        for line_end in &block.layout.line_ends {
+            let (x, y) = self.spot(origin.of(line_end.at), (1, 1));
+            let to_item = self.dir(line_end.is_lower);
+            if let Some(glyph) = glyph(line_end.head, to_item) {
                 self.sheet.text(x, y, glyph, Ink::Line);
-            } else if !tip.passes {
+            } else if !line_end.passes {
                 let (dx, dy) = to_item.step();
                 let (x, y) = (x.saturating_add_signed(dx), y.saturating_add_signed(dy));
-                self.sheet.join(x, y, self.dir(!tip.is_lower), Stroke::Plain, BORDER);
+                self.sheet.join(x, y, self.dir(!line_end.is_lower), Stroke::Plain, BORDER);
             }
         }
     }

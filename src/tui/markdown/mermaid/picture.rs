@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::graph::{Edge, End, Flow, Graph, GroupIdx, Head, ROOT};
-use super::layered::{self, Item, Layout, Link, Pin, Spacing, Tip};
-use super::node::Drawn;
+use super::layered::{self, Item, Layout, LineEnd, Link, Pin, Spacing};
+use super::node::NodeBox;
 use super::painter::Painter;
 use super::sheet::{DrawnRow, Sheet, Stroke};
 use super::{MAX_ROWS, Undrawn, label};
@@ -69,9 +69,9 @@ pub(super) struct Block {
 
 #[derive(Debug)]
 pub(super) enum Part {
-    Node(Drawn),
+    Node(NodeBox),
     Group(Block),
-    /// Where a line passes the frame, and whether it goes on inside.
+    /// Where a line passes the frame, and whether it continues inside.
     Port(PortAt),
 }
 
@@ -93,14 +93,14 @@ struct Port {
 }
 
 /// A link of a level: an edge whose ends are in different items.
-struct Lifted<'a> {
+struct LevelEdge<'a> {
     edge: &'a Edge,
     upper: usize,
     lower: usize,
     is_backward: bool,
 }
 
-impl Lifted<'_> {
+impl LevelEdge<'_> {
     /// The link from the earlier rank to the later one.
     fn ordered(self, is_backward: bool) -> Self {
         match is_backward {
@@ -131,12 +131,12 @@ impl GroupLinks {
     }
 
     /// Links for edges between different items.
-    fn add_edges(&mut self, picture: Picture<'_>, members: &Members, edges: &[Lifted<'_>]) {
+    fn add_edges(&mut self, picture: Picture<'_>, members: &Members, edges: &[LevelEdge<'_>]) {
         for edge in edges {
             let lines = picture.label(edge);
             let (stroke, is_hidden) = (edge.edge.stroke, edge.edge.is_hidden);
-            let upper = self.tip(members, edge.end(true), Pin::Last, stroke);
-            let lower = self.tip(members, edge.end(false), Pin::First, stroke);
+            let upper = self.line_end(members, edge.end(true), Pin::Last, stroke);
+            let lower = self.line_end(members, edge.end(false), Pin::First, stroke);
             self.links.push(Link { upper, lower, stroke, label: picture.label_size(&lines), is_hidden });
             self.labels.push(lines);
         }
@@ -148,8 +148,8 @@ impl GroupLinks {
             let inside = port.inner.and_then(|end| Some((end, members.item(graph, end)?)));
             let Some((end, at)) = inside else { continue };
             let item = members.items.len() + port_idx;
-            let outer = Tip { item, port: None, head: Head::None, passes: true };
-            let inner = self.tip(members, (end, port.head, at), port.pin, port.stroke);
+            let outer = LineEnd { item, port: None, head: Head::None, passes: true };
+            let inner = self.line_end(members, (end, port.head, at), port.pin, port.stroke);
             let (upper, lower) = if port.pin == Pin::First { (outer, inner) } else { (inner, outer) };
             self.links.push(Link { upper, lower, stroke: port.stroke, label: None, is_hidden: false });
             self.labels.push(Vec::new());
@@ -157,15 +157,15 @@ impl GroupLinks {
     }
 
     /// The end of a link at an item; if that is a group, the line gets a port there.
-    fn tip(
+    fn line_end(
         &mut self,
         members: &Members,
         (end, head, item): (End, Head, usize),
         pin: Pin,
         stroke: Stroke,
-    ) -> Tip {
+    ) -> LineEnd {
         let End::Group(group) = members.items[item] else {
-            return Tip { item, port: None, head, passes: false };
+            return LineEnd { item, port: None, head, passes: false };
         };
         let inner = (end != End::Group(group)).then_some(end);
         let port = Port { pin, inner, head, stroke };
@@ -177,15 +177,15 @@ impl GroupLinks {
             ports.len() - 1
         });
         let (head, passes) = if inner.is_some() { (Head::None, true) } else { (head, false) };
-        Tip { item, port: Some(port_idx), head, passes }
+        LineEnd { item, port: Some(port_idx), head, passes }
     }
 
     /// The links with the places of their ports, now that the groups inside are laid out.
     fn on_frames(&self, parts: &[Part]) -> Vec<Link> {
         let mut links = self.links.clone();
-        for tip in links.iter_mut().flat_map(|link| [&mut link.upper, &mut link.lower]) {
-            tip.port = match parts.get(tip.item) {
-                Some(Part::Group(block)) => tip.port.map(|port| block.port(port)),
+        for line_end in links.iter_mut().flat_map(|link| [&mut link.upper, &mut link.lower]) {
+            line_end.port = match parts.get(line_end.item) {
+                Some(Part::Group(block)) => line_end.port.map(|port| block.port(port)),
                 Some(Part::Port(_)) => Some(0),
                 _ => None,
             };
@@ -211,15 +211,18 @@ impl<'a> Picture<'a> {
     /// A group with everything in it. Lines of `ports` lead out of it.
     fn block(self, group: GroupIdx, ports: &[Port]) -> Result<Block, Undrawn> {
         let members = Members::of(self.graph, group);
-        let (lifted, turns) = self.lift(&members)?;
-        let pairs: Vec<(usize, usize)> = lifted.iter().map(|link| (link.upper, link.lower)).collect();
+        let (level_edges, self_loops) = self.level_edges(&members)?;
+        let pairs: Vec<(usize, usize)> = level_edges.iter().map(|link| (link.upper, link.lower)).collect();
         let ranked = layered::ranks(members.items.len(), &pairs);
-        let lifted: Vec<Lifted<'_>> =
-            lifted.into_iter().zip(&ranked.is_backward).map(|(link, back)| link.ordered(*back)).collect();
+        let level_edges: Vec<LevelEdge<'_>> = level_edges
+            .into_iter()
+            .zip(&ranked.is_backward)
+            .map(|(link, back)| link.ordered(*back))
+            .collect();
         let mut lines = GroupLinks::new(members.items.len());
-        lines.add_edges(self, &members, &lifted);
+        lines.add_edges(self, &members, &level_edges);
         lines.add_ports(self.graph, &members, ports);
-        let (items, parts) = self.items(&members, &ranked.ranks, &turns, &lines.inner_ports, ports)?;
+        let (items, parts) = self.items(&members, &ranked.ranks, &self_loops, &lines.inner_ports, ports)?;
         let links = lines.on_frames(&parts);
         let layout = layered::layout(&items, &links, self.spacing())?;
         Ok(self.framed(group, layout, parts, lines.labels))
@@ -230,7 +233,7 @@ impl<'a> Picture<'a> {
         self,
         members: &Members,
         ranks: &[usize],
-        turns: &HashMap<usize, String>,
+        self_loops: &HashMap<usize, String>,
         inner_ports: &[Vec<Port>],
         ports: &[Port],
     ) -> Result<(Vec<Item>, Vec<Part>), Undrawn> {
@@ -238,10 +241,11 @@ impl<'a> Picture<'a> {
         for (item_idx, end) in members.items.iter().enumerate() {
             let (part, (cross, depth), after) = match *end {
                 End::Node(node) => {
-                    let turn = turns.get(&item_idx).cloned();
-                    let drawn = Drawn::new(&self.graph.nodes[node], self.text_width, turn, self.flow);
-                    let (size, after) = (self.on_screen(drawn.size), drawn.after(self.flow));
-                    (Part::Node(drawn), size, after)
+                    let self_loop = self_loops.get(&item_idx).cloned();
+                    let node_box =
+                        NodeBox::new(&self.graph.nodes[node], self.text_width, self_loop, self.flow);
+                    let (size, after) = (self.on_screen(node_box.size), node_box.after(self.flow));
+                    (Part::Node(node_box), size, after)
                 }
                 End::Group(inner) => {
                     let block = self.block(inner, &inner_ports[item_idx])?;
@@ -284,9 +288,9 @@ impl<'a> Picture<'a> {
 
     /// The edges between items, in the direction of the edge, and the texts of those that
     /// return to their node.
-    fn lift(self, members: &Members) -> Result<(Vec<Lifted<'a>>, HashMap<usize, String>), Undrawn> {
-        let mut lifted = Vec::new();
-        let mut turns: HashMap<usize, String> = HashMap::new();
+    fn level_edges(self, members: &Members) -> Result<(Vec<LevelEdge<'a>>, HashMap<usize, String>), Undrawn> {
+        let mut level_edges = Vec::new();
+        let mut self_loops: HashMap<usize, String> = HashMap::new();
         for edge in &self.graph.edges {
             let [from, to] = edge.ends;
             let (Some(upper), Some(lower)) = (members.item(self.graph, from), members.item(self.graph, to))
@@ -294,24 +298,24 @@ impl<'a> Picture<'a> {
                 continue;
             };
             if upper != lower {
-                lifted.push(Lifted { edge, upper, lower, is_backward: false });
+                level_edges.push(LevelEdge { edge, upper, lower, is_backward: false });
             } else if from == to && matches!(from, End::Node(_)) {
                 let text = edge.labels.join(" ").trim().replace('\n', " ");
-                let turn = turns.entry(upper).or_default();
-                if !turn.is_empty() && !text.is_empty() {
-                    turn.push_str(", ");
+                let self_loop = self_loops.entry(upper).or_default();
+                if !self_loop.is_empty() && !text.is_empty() {
+                    self_loop.push_str(", ");
                 }
-                turn.push_str(&text);
+                self_loop.push_str(&text);
             } else if members.items[upper] == from || members.items[upper] == to {
                 // Between a group and what is in it.
                 return Err(Undrawn::Syntax);
             }
         }
-        Ok((lifted, turns))
+        Ok((level_edges, self_loops))
     }
 
     /// The lines of a link's text; those near its ends first and last.
-    fn label(self, link: &Lifted<'_>) -> Vec<String> {
+    fn label(self, link: &LevelEdge<'_>) -> Vec<String> {
         let mut texts: Vec<&str> = link.edge.labels.iter().map(String::as_str).collect();
         if link.is_backward != matches!(self.flow, Flow::Up | Flow::Left) {
             texts.reverse();

@@ -60,9 +60,9 @@ const VERTICAL: u8 = 1 | 2;
 const HORIZONTAL: u8 = 4 | 8;
 
 /// Lines that belong together and are joined where they meet.
-pub(super) type Net = u32;
+pub(super) type NetId = u32;
 /// The borders of boxes and frames.
-pub(super) const BORDER: Net = 0;
+pub(super) const BORDER: NetId = 0;
 
 #[derive(Debug, Clone, Default)]
 enum Cell {
@@ -72,7 +72,7 @@ enum Cell {
         bits: u8,
         stroke: Stroke,
         is_round: bool,
-        net: Net,
+        net: NetId,
     },
     Text(Ink, Box<str>),
     /// Covered by the cluster on its left.
@@ -99,7 +99,7 @@ impl Sheet {
     }
 
     /// Adds directions to a cell. A crossing of two nets becomes a vertical line.
-    fn add(&mut self, x: usize, y: usize, more: u8, of: Stroke, in_net: Net) {
+    fn add(&mut self, x: usize, y: usize, more: u8, of: Stroke, in_net: NetId) {
         let Some(cell) = self.at(x, y) else { return };
         match cell {
             Cell::Line { bits, stroke, net, .. } => {
@@ -124,36 +124,36 @@ impl Sheet {
 
     /// A horizontal line from one cell to another, both included. Where it begins and ends,
     /// it leaves the cell only towards the other.
-    pub(super) fn horizontal(&mut self, y: usize, x0: usize, x1: usize, stroke: Stroke, net: Net) {
+    pub(super) fn horizontal(&mut self, y: usize, x0: usize, x1: usize, stroke: Stroke, net: NetId) {
         self.line((x0, y), x1.saturating_sub(x0), true, [false; 2], stroke, net);
     }
 
-    pub(super) fn vertical(&mut self, x: usize, y0: usize, y1: usize, stroke: Stroke, net: Net) {
+    pub(super) fn vertical(&mut self, x: usize, y0: usize, y1: usize, stroke: Stroke, net: NetId) {
         self.line((x, y0), y1.saturating_sub(y0), false, [false; 2], stroke, net);
     }
 
-    /// The same, over `steps` more cells to the right or down; where it `goes_on`, it leaves its
+    /// The same, over `steps` more cells to the right or down; where it `continues`, it leaves its
     /// first or last cell on both sides.
     pub(super) fn line(
         &mut self,
         (x, y): (usize, usize),
         steps: usize,
         is_horizontal: bool,
-        goes_on: [bool; 2],
+        continues: [bool; 2],
         stroke: Stroke,
-        net: Net,
+        net: NetId,
     ) {
         let (back, onward) = if is_horizontal { (Dir::Left, Dir::Right) } else { (Dir::Up, Dir::Down) };
         for at in 0..=steps {
-            let before = if at > 0 || goes_on[0] { back.bit() } else { 0 };
-            let after = if at < steps || goes_on[1] { onward.bit() } else { 0 };
+            let before = if at > 0 || continues[0] { back.bit() } else { 0 };
+            let after = if at < steps || continues[1] { onward.bit() } else { 0 };
             let (x, y) = if is_horizontal { (x + at, y) } else { (x, y + at) };
             self.add(x, y, before | after, stroke, net);
         }
     }
 
     /// Lets the line in a cell also leave towards `dir`; a cell with text stays as it is.
-    pub(super) fn join(&mut self, x: usize, y: usize, dir: Dir, stroke: Stroke, net: Net) {
+    pub(super) fn join(&mut self, x: usize, y: usize, dir: Dir, stroke: Stroke, net: NetId) {
         self.add(x, y, dir.bit(), stroke, net);
     }
 

@@ -117,7 +117,7 @@ fn flowcharts_flow_up() {
 }
 
 #[test]
-fn parallel_lines_circles_and_heads_are_told_apart() {
+fn parallel_lines_cycles_and_heads_are_told_apart() {
     insta::assert_snapshot!(
         drawn("graph LR\nA -->|one| B\nA -->|two| B\nB -->|back| A\nB -->|again| B\nB <--> C\nB x--x D\nB o--o E\nB --- F", 80),
         @"

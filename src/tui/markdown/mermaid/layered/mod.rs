@@ -11,13 +11,13 @@ mod order;
 mod place;
 mod rank;
 mod route;
-mod wire;
+mod routing;
 
 pub(super) use rank::ranks;
 
 use super::Undrawn;
 use super::graph::Head;
-use super::sheet::{Net, Stroke};
+use super::sheet::{NetId, Stroke};
 
 /// Items and the places of lines in all ranks.
 const MAX_VERTICES: usize = 400;
@@ -57,20 +57,20 @@ pub(super) struct Item {
 
 /// An end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Tip {
+pub(super) struct LineEnd {
     pub(super) item: usize,
     /// Where a line leaves an item that has ports.
     pub(super) port: Option<usize>,
     pub(super) head: Head,
-    /// Whether the line goes on inside of the item.
+    /// Whether the line continues inside of the item.
     pub(super) passes: bool,
 }
 
 /// A link from an item to one of a later rank.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
-    pub(super) upper: Tip,
-    pub(super) lower: Tip,
+    pub(super) upper: LineEnd,
+    pub(super) lower: LineEnd,
     pub(super) stroke: Stroke,
     /// The size of its text.
     pub(super) label: Option<(usize, usize)>,
@@ -84,19 +84,19 @@ pub(super) struct Segment {
     pub(super) to: (usize, usize),
     /// Whether it leads from rank to rank.
     pub(super) is_deep: bool,
-    /// Whether it goes on before its first cell and after its last.
-    pub(super) goes_on: [bool; 2],
+    /// Whether it continues before its first cell and after its last.
+    pub(super) continues: [bool; 2],
     pub(super) stroke: Stroke,
-    pub(super) net: Net,
+    pub(super) net: NetId,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tipped {
+pub(super) struct PlacedEnd {
     pub(super) at: (usize, usize),
     pub(super) head: Head,
     /// Whether it points to the next rank.
     pub(super) is_lower: bool,
-    /// See [`Tip::passes`].
+    /// See [`LineEnd::passes`].
     pub(super) passes: bool,
 }
 
@@ -109,14 +109,14 @@ pub(super) struct Layout {
     pub(super) labels: Vec<Option<(usize, usize)>>,
     pub(super) segments: Vec<Segment>,
     /// Where lines end at an item; the cell beyond belongs to the item.
-    pub(super) tips: Vec<Tipped>,
+    pub(super) line_ends: Vec<PlacedEnd>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Item(usize),
-    /// A link passes, unless it is hidden with this stroke.
-    Pass(Option<Stroke>),
+    /// Where a link passes a rank, with its stroke; `None` if it is hidden.
+    Dummy(Option<Stroke>),
     Label(usize),
 }
 
@@ -150,8 +150,8 @@ impl Vertex {
 /// The part of a link between two ranks that follow each other.
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    upper: Tip,
-    lower: Tip,
+    upper: LineEnd,
+    lower: LineEnd,
     stroke: Stroke,
     is_hidden: bool,
 }
@@ -161,10 +161,10 @@ struct Step {
 struct Ranks {
     vertices: Vec<Vertex>,
     order: Vec<Vec<usize>>,
-    /// Tips of steps name vertices.
+    /// Line ends of steps name vertices.
     gaps: Vec<Vec<Step>>,
     /// Per gap: the steps that are drawn as one.
-    nets: Vec<Vec<route::NetOf>>,
+    nets: Vec<Vec<route::Net>>,
 }
 
 pub(super) fn layout(items: &[Item], links: &[Link], spacing: Spacing) -> Result<Layout, Undrawn> {
@@ -219,11 +219,12 @@ fn build(items: &[Item], links: &[Link]) -> Result<Ranks, Undrawn> {
         for rank in first + 1..last {
             let (kind, (cross, depth)) = match label {
                 Some((at, size)) if at == rank => (Kind::Label(link_idx), size),
-                _ => (Kind::Pass((!link.is_hidden).then_some(link.stroke)), (1, 1)),
+                _ => (Kind::Dummy((!link.is_hidden).then_some(link.stroke)), (1, 1)),
             };
             let (after, has_ports, center) = (0, false, 0);
             ranks.vertices.push(Vertex { kind, cross, depth, after, has_ports, rank, center });
-            let passed = Tip { item: ranks.vertices.len() - 1, port: None, head: Head::None, passes: true };
+            let passed =
+                LineEnd { item: ranks.vertices.len() - 1, port: None, head: Head::None, passes: true };
             let Link { stroke, is_hidden, .. } = *link;
             ranks.gaps[rank - 1].push(Step { upper, lower: passed, stroke, is_hidden });
             upper = passed;

@@ -5,11 +5,11 @@ use super::Ranks;
 /// Sweeps over all ranks. More find little.
 const SWEEPS: usize = 10;
 
-/// Vertices per rank: in the order of a walk from the first items, then sorted by the mean
+/// Vertices per rank: in the order of a depth-first search from the first items, then sorted by the mean
 /// place of their neighbours, rank by rank, as long as that avoids crossings.
 pub(super) fn order(ranks: &Ranks) -> Vec<Vec<usize>> {
     let (above, below) = neighbours(ranks);
-    let mut order = walk(ranks, &below);
+    let mut order = depth_first(ranks, &below);
     let mut best = (crossings(ranks, &order), order.clone());
     for sweep in 0..SWEEPS {
         if best.0 == 0 {
@@ -41,7 +41,7 @@ fn neighbours(ranks: &Ranks) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
     (above, below)
 }
 
-fn walk(ranks: &Ranks, below: &[Vec<usize>]) -> Vec<Vec<usize>> {
+fn depth_first(ranks: &Ranks, below: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut order = vec![Vec::new(); ranks.gaps.len() + 1];
     let mut is_seen = vec![false; ranks.vertices.len()];
     let mut starts: Vec<usize> = (0..ranks.vertices.len()).collect();

@@ -71,19 +71,19 @@ pub(super) fn place(ranks: &mut Ranks, spacing: Spacing) {
             settle_rank(ranks, &places, rank, (is_last, true), spacing);
         }
     }
-    center_lone(ranks);
+    center_isolated(ranks);
     let first = ranks.vertices.iter().map(Vertex::start).min().unwrap_or(0);
     ranks.vertices.iter_mut().for_each(|vertex| vertex.center -= first);
 }
 
 /// Puts what is alone in its rank and has no neighbours in the middle of everything.
-fn center_lone(ranks: &mut Ranks) {
+fn center_isolated(ranks: &mut Ranks) {
     let mut is_linked = vec![false; ranks.vertices.len()];
     for step in ranks.gaps.iter().flatten() {
         is_linked[step.upper.item] = true;
         is_linked[step.lower.item] = true;
     }
-    let lone: Vec<usize> = ranks
+    let isolated: Vec<usize> = ranks
         .order
         .iter()
         .filter_map(|order| match order.as_slice() {
@@ -91,12 +91,12 @@ fn center_lone(ranks: &mut Ranks) {
             _ => None,
         })
         .collect();
-    let others = || (0..is_linked.len()).filter(|vertex| !lone.contains(vertex));
+    let others = || (0..is_linked.len()).filter(|vertex| !isolated.contains(vertex));
     let first = others().map(|vertex| ranks.vertices[vertex].start()).min();
     let last =
         others().map(|vertex| ranks.vertices[vertex].start() + to_i64(ranks.vertices[vertex].cross)).max();
     if let (Some(first), Some(last)) = (first, last) {
-        lone.iter().for_each(|vertex| ranks.vertices[*vertex].center = (first + last) / 2);
+        isolated.iter().for_each(|vertex| ranks.vertices[*vertex].center = (first + last) / 2);
     }
 }
 
@@ -156,18 +156,19 @@ fn settle_rank(
 impl Ranks {
     /// From the middle of a vertex to where a step leaves it.
     fn offset(&self, step: &Step, is_upper: bool) -> i64 {
-        let tip = if is_upper { step.upper } else { step.lower };
-        tip.port.map_or(0, |port| to_i64(port) - self.vertices[tip.item].before_center())
+        let line_end = if is_upper { step.upper } else { step.lower };
+        line_end.port.map_or(0, |port| to_i64(port) - self.vertices[line_end.item].before_center())
     }
 
     fn end(&self, step: &Step, is_upper: bool) -> i64 {
-        let tip = if is_upper { step.upper } else { step.lower };
-        self.vertices[tip.item].center + self.offset(step, is_upper)
+        let line_end = if is_upper { step.upper } else { step.lower };
+        self.vertices[line_end.item].center + self.offset(step, is_upper)
     }
 
     /// Long lines are straight before all others.
     fn weight(&self, step: &Step) -> f64 {
-        let n_lines = [step.upper, step.lower].iter().filter(|tip| self.vertices[tip.item].is_line()).count();
+        let n_lines =
+            [step.upper, step.lower].iter().filter(|line_end| self.vertices[line_end.item].is_line()).count();
         [1.0, 2.0, 8.0][n_lines]
     }
 }

@@ -1,4 +1,4 @@
-//! Ranks: items after those that lead to them, with as few links backwards as a walk finds.
+//! Ranks: items after those that lead to them, with as few links backwards as a depth-first search finds.
 
 /// Ranks from 0, and the links that lead backwards.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(in super::super) fn ranks(n_items: usize, links: &[(usize, usize)]) -> Ranke
     Ranked { ranks, is_backward }
 }
 
-/// The links that close a circle in a walk from the first items.
+/// The links that close a cycle in a depth-first search from the first items.
 fn backward(n_items: usize, links: &[(usize, usize)]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_opened_at_their_last_link() {
+    fn cycles_are_opened_at_their_last_link() {
         check(3, &[(0, 1), (1, 2), (2, 0)], &[0, 1, 2], &[2]);
         check(2, &[(0, 1), (1, 0)], &[0, 1], &[1]);
         check(3, &[(2, 1), (1, 0), (0, 2)], &[0, 2, 1], &[1]);

@@ -8,23 +8,23 @@ use std::collections::HashMap;
 
 use super::super::Undrawn;
 use super::super::graph::Head;
-use super::super::sheet::{Net, Stroke};
-use super::wire::{Wire, tracks, wires};
-use super::{Kind, Layout, Ranks, Segment, Spacing, Step, Tip, Tipped, to_usize};
+use super::super::sheet::{NetId, Stroke};
+use super::routing::{RoutedNet, routed_nets, tracks};
+use super::{Kind, Layout, LineEnd, PlacedEnd, Ranks, Segment, Spacing, Step, to_usize};
 
 /// Steps of a gap that are drawn as one, by index.
 #[derive(Debug, Clone)]
-pub(super) struct NetOf {
+pub(super) struct Net {
     pub(super) steps: Vec<usize>,
     /// Whether its lines meet at an upper or a lower vertex; a single step has no branches.
     shares_upper: bool,
     shares_lower: bool,
 }
 
-pub(super) fn nets(gap: &[Step]) -> Vec<NetOf> {
-    let group = |steps: &[usize], key: fn(&Step) -> (Tip, Stroke)| {
+pub(super) fn nets(gap: &[Step]) -> Vec<Net> {
+    let group = |steps: &[usize], key: fn(&Step) -> (LineEnd, Stroke)| {
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut by_key: HashMap<(Tip, Stroke), usize> = HashMap::new();
+        let mut by_key: HashMap<(LineEnd, Stroke), usize> = HashMap::new();
         for &step in steps {
             let at = *by_key.entry(key(&gap[step])).or_insert(groups.len());
             if at == groups.len() {
@@ -39,22 +39,23 @@ pub(super) fn nets(gap: &[Step]) -> Vec<NetOf> {
     for steps in group(&drawn, |step| (step.upper, step.stroke)) {
         match steps.as_slice() {
             [step] => single.push(*step),
-            _ => nets.push(NetOf { steps, shares_upper: true, shares_lower: false }),
+            _ => nets.push(Net { steps, shares_upper: true, shares_lower: false }),
         }
     }
     for steps in group(&single, |step| (step.lower, step.stroke)) {
         let shares_lower = steps.len() > 1;
-        nets.push(NetOf { steps, shares_upper: false, shares_lower });
+        nets.push(Net { steps, shares_upper: false, shares_lower });
     }
     nets
 }
 
-impl NetOf {
+impl Net {
     /// The vertices above or below, each once unless its lines do not meet there.
-    pub(super) fn ends(&self, gap: &[Step], is_upper: bool) -> Vec<Tip> {
-        let tips = self.steps.iter().map(|&step| if is_upper { gap[step].upper } else { gap[step].lower });
+    pub(super) fn ends(&self, gap: &[Step], is_upper: bool) -> Vec<LineEnd> {
+        let line_ends =
+            self.steps.iter().map(|&step| if is_upper { gap[step].upper } else { gap[step].lower });
         let is_shared = if is_upper { self.shares_upper } else { self.shares_lower };
-        if is_shared { tips.take(1).collect() } else { tips.collect() }
+        if is_shared { line_ends.take(1).collect() } else { line_ends.collect() }
     }
 }
 
@@ -63,8 +64,8 @@ pub(super) fn grow(ranks: &mut Ranks, spacing: Spacing) {
     for is_upper in [true, false] {
         for (gap, nets) in ranks.gaps.iter().zip(&ranks.nets) {
             let mut n_ports: HashMap<usize, usize> = HashMap::new();
-            for tip in nets.iter().flat_map(|net| net.ends(gap, is_upper)) {
-                *n_ports.entry(tip.item).or_default() += 1;
+            for line_end in nets.iter().flat_map(|net| net.ends(gap, is_upper)) {
+                *n_ports.entry(line_end.item).or_default() += 1;
             }
             for (vertex, n_ports) in n_ports {
                 let vertex = &mut ranks.vertices[vertex];
@@ -91,8 +92,8 @@ pub(super) fn route(
             for &vertex in &ranks.order[gap + 1] {
                 ranks.vertices[vertex].center += nudge;
             }
-            let wires = wires(ranks, gap, spacing);
-            tracks(&wires).map(|tracks| Gap::new(wires, tracks, spacing))
+            let routed = routed_nets(ranks, gap, spacing);
+            tracks(&routed).map(|tracks| Gap::new(routed, tracks, spacing))
         });
         gaps.push(found.ok_or(Undrawn::TooLarge)?);
     }
@@ -111,8 +112,8 @@ pub(super) fn route(
     for (rank, gap) in gaps.iter().enumerate() {
         let depth = ranks.order[rank].iter().map(|&vertex| ranks.vertices[vertex].depth).max();
         top += depth.unwrap_or(0);
-        for (wire, track) in gap.wires.iter().zip(&gap.tracks) {
-            drawing.wire(wire, top + gap.lead + track * spacing.tracks);
+        for (routed_net, track) in gap.routed.iter().zip(&gap.tracks) {
+            drawing.net(routed_net, top + gap.lead + track * spacing.tracks);
         }
         top += gap.depth;
     }
@@ -122,7 +123,7 @@ pub(super) fn route(
 /// The lines between two ranks.
 #[derive(Debug)]
 struct Gap {
-    wires: Vec<Wire>,
+    routed: Vec<RoutedNet>,
     tracks: Vec<usize>,
     /// Cells before the first track.
     lead: usize,
@@ -130,17 +131,23 @@ struct Gap {
 }
 
 impl Gap {
-    fn new(wires: Vec<Wire>, tracks: Vec<usize>, spacing: Spacing) -> Self {
-        let has_head = |tips: fn(&Wire) -> &[(i64, Tip)]| {
-            wires.iter().flat_map(tips).any(|(_, tip)| tip.head != Head::None)
+    fn new(routed: Vec<RoutedNet>, tracks: Vec<usize>, spacing: Spacing) -> Self {
+        let has_head = |line_ends: fn(&RoutedNet) -> &[(i64, LineEnd)]| {
+            routed.iter().flat_map(line_ends).any(|(_, line_end)| line_end.head != Head::None)
         };
-        let last = wires.iter().zip(&tracks).filter(|(wire, _)| !wire.is_straight()).map(|(_, at)| *at).max();
-        let lead = spacing.margin + usize::from(has_head(|wire| &wire.uppers));
-        let trail = usize::from(has_head(|wire| &wire.lowers)) + last.map_or(0, |_| spacing.margin);
+        let last = routed
+            .iter()
+            .zip(&tracks)
+            .filter(|(routed_net, _)| !routed_net.is_straight())
+            .map(|(_, at)| *at)
+            .max();
+        let lead = spacing.margin + usize::from(has_head(|routed_net| &routed_net.uppers));
+        let trail =
+            usize::from(has_head(|routed_net| &routed_net.lowers)) + last.map_or(0, |_| spacing.margin);
         // A head alone does not show the stroke of its line.
-        let needs_line = wires.iter().any(|wire| wire.stroke != Stroke::Plain);
+        let needs_line = routed.iter().any(|routed_net| routed_net.stroke != Stroke::Plain);
         let lines = last.map_or(usize::from(needs_line), |last| last * spacing.tracks + 1);
-        Self { wires, tracks, lead, depth: (lead + lines + trail).max(spacing.margin + 1) }
+        Self { routed, tracks, lead, depth: (lead + lines + trail).max(spacing.margin + 1) }
     }
 }
 
@@ -148,7 +155,7 @@ impl Gap {
 #[derive(Debug, Default)]
 struct Drawing {
     layout: Layout,
-    net: Net,
+    net: NetId,
     /// Per vertex: where it begins, and the first cell after it.
     spans: Vec<(usize, usize)>,
 }
@@ -162,60 +169,60 @@ impl Drawing {
         match vertex.kind {
             Kind::Item(item) => self.layout.items[item] = ((cross, top), (vertex.cross, vertex.depth)),
             Kind::Label(link) => self.layout.labels[link] = Some((cross, top)),
-            Kind::Pass(stroke) => {
+            Kind::Dummy(stroke) => {
                 self.spans[vertex_idx] = (rank_top, rank_top + rank_depth);
                 let (from, to) = ((cross, rank_top), (cross, rank_top + rank_depth.saturating_sub(1)));
                 if let Some(stroke) = stroke {
                     self.net += 1;
                     let net = self.net;
-                    let (is_deep, goes_on) = (true, [true; 2]);
-                    self.layout.segments.push(Segment { from, to, is_deep, goes_on, stroke, net });
+                    let (is_deep, continues) = (true, [true; 2]);
+                    self.layout.segments.push(Segment { from, to, is_deep, continues, stroke, net });
                 }
             }
         }
         self.layout.size.0 = self.layout.size.0.max(cross + vertex.cross + vertex.after);
     }
 
-    fn wire(&mut self, wire: &Wire, track: usize) {
+    fn net(&mut self, routed_net: &RoutedNet, track: usize) {
         self.net += 1;
-        let (stroke, net) = (wire.stroke, self.net);
-        let is_straight = wire.is_straight();
-        let (first, last) = wire.span();
+        let (stroke, net) = (routed_net.stroke, self.net);
+        let is_straight = routed_net.is_straight();
+        let (first, last) = routed_net.span();
         if !is_straight {
             let (from, to) = ((to_usize(first), track), (to_usize(last), track));
-            let (is_deep, goes_on) = (false, [false; 2]);
-            self.layout.segments.push(Segment { from, to, is_deep, goes_on, stroke, net });
+            let (is_deep, continues) = (false, [false; 2]);
+            self.layout.segments.push(Segment { from, to, is_deep, continues, stroke, net });
         }
-        let upper_end = |tip: &Tip| self.spans[tip.item].1;
-        let lower_end = |tip: &Tip| self.spans[tip.item].0.saturating_sub(1);
+        let upper_end = |line_end: &LineEnd| self.spans[line_end.item].1;
+        let lower_end = |line_end: &LineEnd| self.spans[line_end.item].0.saturating_sub(1);
         let mut segments = Vec::new();
-        let mut tips = Vec::new();
-        let tip_at = |at: (usize, usize), tip: &Tip, is_lower: bool| Tipped {
+        let mut line_ends = Vec::new();
+        let placed_end = |at: (usize, usize), line_end: &LineEnd, is_lower: bool| PlacedEnd {
             at,
-            head: tip.head,
+            head: line_end.head,
             is_lower,
-            passes: tip.passes,
+            passes: line_end.passes,
         };
-        let mut add = |column: usize, from: usize, to: usize, goes_on: [bool; 2]| {
+        let mut add = |column: usize, from: usize, to: usize, continues: [bool; 2]| {
             let (from, to) = ((column, from), (column, to));
-            segments.push(Segment { from, to, is_deep: true, goes_on, stroke, net });
+            segments.push(Segment { from, to, is_deep: true, continues, stroke, net });
         };
-        let goes_on = |tip: &Tip| tip.head == Head::None;
-        for (column, tip) in &wire.uppers {
-            let (column, top) = (to_usize(*column), upper_end(tip));
-            tips.push(tip_at((column, top), tip, false));
-            let below = wire.lowers.first().filter(|_| is_straight);
+        let continues = |line_end: &LineEnd| line_end.head == Head::None;
+        for (column, line_end) in &routed_net.uppers {
+            let (column, top) = (to_usize(*column), upper_end(line_end));
+            line_ends.push(placed_end((column, top), line_end, false));
+            let below = routed_net.lowers.first().filter(|_| is_straight);
             let end = below.map_or(track, |(_, lower)| lower_end(lower));
-            add(column, top, end, [goes_on(tip), below.is_some_and(|(_, lower)| goes_on(lower))]);
+            add(column, top, end, [continues(line_end), below.is_some_and(|(_, lower)| continues(lower))]);
         }
-        for (column, tip) in &wire.lowers {
-            let (column, end) = (to_usize(*column), lower_end(tip));
-            tips.push(tip_at((column, end), tip, true));
+        for (column, line_end) in &routed_net.lowers {
+            let (column, end) = (to_usize(*column), lower_end(line_end));
+            line_ends.push(placed_end((column, end), line_end, true));
             if !is_straight {
-                add(column, track, end, [false, goes_on(tip)]);
+                add(column, track, end, [false, continues(line_end)]);
             }
         }
         self.layout.segments.extend(segments);
-        self.layout.tips.extend(tips);
+        self.layout.line_ends.extend(line_ends);
     }
 }

@@ -4,7 +4,7 @@ use super::super::label::widest;
 use super::{Event, NotePlace, Sequence};
 
 /// Columns of a message to oneself before its text.
-pub(super) const TURN_COLUMNS: i64 = 5;
+pub(super) const SELF_LOOP_COLUMNS: i64 = 5;
 
 /// Columns that two lifelines are apart at least.
 struct Distance {
@@ -27,7 +27,7 @@ pub(super) fn columns(sequence: &Sequence, heads: &[Vec<String>], texts: &[Vec<S
         let wide = i64::try_from(widest(lines)).unwrap_or(0);
         match event {
             Event::Message { from, to, .. } if from == to => {
-                keep(*from, from + 1, wide + TURN_COLUMNS + 3 + 2 * depth);
+                keep(*from, from + 1, wide + SELF_LOOP_COLUMNS + 3 + 2 * depth);
             }
             Event::Message { from, to, .. } => keep(*from.min(to), *from.max(to), wide + 3),
             Event::Note { place, first, last, .. } => match place {

@@ -1,9 +1,9 @@
 //! Draws sequence diagrams: a column per participant, and the events below each other.
 
 use super::super::label::{lines, widest};
-use super::super::sheet::{BORDER, Dir, DrawnRow, Ink, Net, Sheet, Stroke};
+use super::super::sheet::{BORDER, Dir, DrawnRow, Ink, NetId, Sheet, Stroke};
 use super::super::{MAX_ROWS, Undrawn};
-use super::columns::{TURN_COLUMNS, columns};
+use super::columns::{SELF_LOOP_COLUMNS, columns};
 use super::{Event, NotePlace, Point, Sequence};
 
 /// Widths of texts that are tried, until the drawing is narrow enough.
@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
             let (n_rows, span) = match event {
                 Event::Message { from, to, .. } if from == to => {
                     let column = columns[*from];
-                    (lines.len().max(2), (column - 1, column + TURN_COLUMNS + wide))
+                    (lines.len().max(2), (column - 1, column + SELF_LOOP_COLUMNS + wide))
                 }
                 Event::Message { from, to, .. } => {
                     let (from, to) = (columns[*from], columns[*to]);
@@ -193,7 +193,7 @@ impl<'a> Plan<'a> {
         sheet.rows()
     }
 
-    fn paint_step(&self, sheet: &mut Sheet, step: &Step<'_>, net: Net) {
+    fn paint_step(&self, sheet: &mut Sheet, step: &Step<'_>, net: NetId) {
         match step.event {
             Event::Message { from, to, stroke, points, .. } if from == to => {
                 let (column, row) = (self.columns[*from], step.row);
@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
                 sheet.line((column + 1, row + 1), 2, true, [true, false], *stroke, net);
                 self.point(sheet, (column + 1, row + 1), points[1], Dir::Left, *from);
                 for (line_idx, line) in step.lines.iter().enumerate() {
-                    sheet.text(column + cell(TURN_COLUMNS), row + line_idx, line, Ink::Label);
+                    sheet.text(column + cell(SELF_LOOP_COLUMNS), row + line_idx, line, Ink::Label);
                 }
             }
             Event::Message { from, to, stroke, points, .. } => {
@@ -308,6 +308,6 @@ fn cell(column: i64) -> usize {
     usize::try_from(column).unwrap_or(0)
 }
 
-fn lifeline(participant: usize) -> Net {
-    BORDER + 1 + Net::try_from(participant).unwrap_or(0)
+fn lifeline(participant: usize) -> NetId {
+    BORDER + 1 + NetId::try_from(participant).unwrap_or(0)
 }
