@@ -1,6 +1,6 @@
 //! Parses class diagrams.
 
-use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, ROOT, is_name};
+use super::graph::{Edge, End, Flow, Graph, GroupStack, Head, Node, ROOT, Shape, is_name};
 use super::sheet::Stroke;
 use super::state::add_note;
 use super::statement::{find_unquoted, first_word, is_styling, split_text, without_class};
@@ -66,6 +66,12 @@ impl ClassParser {
                 Ok(())
             }
             "}" => self.open.close(),
+            // A class may be called `note`, with a number beside it.
+            "note" if rest.starts_with('"') && rest[1..].find('"') == rest.len().checked_sub(2) => {
+                let text = label::plain(rest).ok_or(Undrawn::TooLarge)?;
+                let group = self.open.innermost();
+                self.graph.add_node(Node { sections: vec![text], shape: Shape::Note, group }).map(|_| ())
+            }
             "note" => {
                 let (name, text) = rest
                     .strip_prefix("for ")

@@ -74,8 +74,12 @@ pub(super) fn draw(source: &str, width: u16) -> Result<Vec<DrawnRow>, Undrawn> {
     let rest = &statements[1..];
     // In most kinds, the first statement may be on the line of the kind.
     let all = if settings.is_empty() { rest } else { &statements };
+    let rows = match statement::title(source) {
+        Some(title) => title_rows(title, room)?,
+        None => Vec::new(),
+    };
     let of_graph = |graph: Result<Graph, Undrawn>| picture::draw(&graph?, room);
-    match kind {
+    let drawing = match kind {
         "graph" | "flowchart" | "flowchart-elk" => of_graph(flowchart::parse(settings, rest)),
         "stateDiagram" | "stateDiagram-v2" => of_graph(state::parse(all)),
         "classDiagram" | "classDiagram-v2" => of_graph(class::parse(all)),
@@ -83,5 +87,20 @@ pub(super) fn draw(source: &str, width: u16) -> Result<Vec<DrawnRow>, Undrawn> {
         "sequenceDiagram" => sequence::draw(&sequence::parse(all)?, room),
         "pie" => pie::draw(settings, rest, room),
         _ => Err(Undrawn::Kind),
+    }?;
+    if rows.len() + drawing.len() > MAX_ROWS {
+        return Err(Undrawn::TooLarge);
     }
+    Ok([rows, drawing].concat())
+}
+
+/// A title above a drawing, with a blank row after it.
+fn title_rows(title: &str, room: usize) -> Result<Vec<DrawnRow>, Undrawn> {
+    let title = label::plain(title.trim_matches('\'')).ok_or(Undrawn::TooLarge)?;
+    let mut rows: Vec<DrawnRow> =
+        label::lines(&title, room).into_iter().map(|line| vec![(Ink::Text, line)]).collect();
+    if !rows.is_empty() {
+        rows.push(Vec::new());
+    }
+    Ok(rows)
 }

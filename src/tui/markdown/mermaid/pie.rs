@@ -2,7 +2,7 @@
 
 use super::super::super::text::width;
 use super::sheet::{DrawnRow, Ink};
-use super::{Undrawn, label};
+use super::{Undrawn, label, title_rows};
 
 const MAX_SLICES: usize = 40;
 /// Columns of the longest bar.
@@ -51,12 +51,7 @@ pub(super) fn draw(settings: &str, statements: &[&str], room: usize) -> Result<V
     }
     let bar = (room - widest - values - 4).min(MAX_BAR);
     let largest = slices.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let mut rows: Vec<DrawnRow> = Vec::new();
-    if let Some(title) = title.filter(|title| !title.is_empty()) {
-        let title = label::plain(title).ok_or(Undrawn::TooLarge)?;
-        rows.extend(label::lines(&title, room).into_iter().map(|line| vec![(Ink::Text, line)]));
-        rows.push(Vec::new());
-    }
+    let mut rows = title_rows(title.unwrap_or_default(), room)?;
     for (name, amount) in &slices {
         let pad = " ".repeat(widest - width(name));
         let blocks = bar_of(amount / largest * bar as f64);

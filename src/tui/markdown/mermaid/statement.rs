@@ -6,14 +6,24 @@ use super::label::entity;
 
 /// The statements of a diagram, without comments and settings.
 pub(super) fn statements(source: &str) -> Result<Vec<&str>, Undrawn> {
-    let source = source.trim_start();
-    let source = match source.strip_prefix("---\n") {
-        Some(settings) => settings.split_once("\n---").ok_or(Undrawn::Syntax)?.1,
-        None => source,
-    };
-    let lines = without_comments(source)?;
+    let lines = without_comments(split_settings(source)?.1)?;
     let statements = lines.into_iter().flat_map(split_at_semicolons).map(str::trim);
     Ok(statements.filter(|statement| !statement.is_empty()).collect())
+}
+
+/// The title of a diagram, from the settings above it.
+pub(super) fn title(source: &str) -> Option<&str> {
+    let (settings, _) = split_settings(source).ok()?;
+    settings.lines().find_map(|line| line.strip_prefix("title:")).map(str::trim)
+}
+
+/// The settings above a diagram, and the diagram.
+fn split_settings(source: &str) -> Result<(&str, &str), Undrawn> {
+    let source = source.trim_start();
+    match source.strip_prefix("---\n") {
+        Some(settings) => settings.split_once("\n---").ok_or(Undrawn::Syntax),
+        None => Ok(("", source)),
+    }
 }
 
 /// The lines without comments, directives and descriptions for screen readers. The last two may

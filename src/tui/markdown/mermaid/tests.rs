@@ -486,7 +486,7 @@ fn pies_are_bars() {
 
 #[test]
 fn colours_links_and_comments_are_left_out() {
-    let source = "---\ntitle: x\n---\n%%{init: {}}%%\ngraph TD; A:::red --> B; %% no\n classDef red fill:#f00;\nclick A href \"x\"";
+    let source = "---\nconfig:\n  theme: x\n---\n%%{init: {}}%%\ngraph TD; A:::red --> B; %% no\n classDef red fill:#f00;\nclick A href \"x\"";
     assert_eq!(drawn(source.replace(" %% no", "").as_str(), 80), drawn("graph TD\nA-->B", 80));
 }
 
@@ -875,6 +875,44 @@ fn conditions_and_titles_wrap_like_other_texts() {
     └───┘  │        └───┘  └───┘   │  └───┘
            └───────────────────────┘
     ");
+}
+
+#[test]
+fn titles_notes_and_texts_of_boxes_are_not_lost() {
+    insta::assert_snapshot!(drawn("---\ntitle: \"A title\"\n---\ngraph LR\nA --> B", 40), @"
+    A title
+
+    ┌───┐  ┌───┐
+    │ A ├─►│ B │
+    └───┘  └───┘
+    ");
+    insta::assert_snapshot!(drawn("classDiagram\nnote \"of all\"\nA --> B", 40), @"
+    ┌────────┐   ┌───┐
+    │ of all │   │ A │
+    └────────┘   └─┬─┘
+                   ▼
+                 ┌───┐
+                 │ B │
+                 └───┘
+    ");
+    let messages = "\nA->>B: x\nB->>A: y";
+    for colour in ["", "Aqua", "rgb(1, 2, 3)", "#fff", "transparent"] {
+        let boxed = format!("sequenceDiagram\nbox {colour}\nparticipant A\nparticipant B\nend{messages}");
+        assert_eq!(drawn(&boxed, 40), drawn(&format!("sequenceDiagram{messages}"), 40));
+    }
+    for text in ["Backend", "Purple Client Side", "rgb(1, 2, 3) Backend"] {
+        check_undrawn(&format!("sequenceDiagram\nbox {text}\nparticipant A\nend"), Undrawn::Kind);
+    }
+}
+
+#[test]
+fn names_of_participants_are_no_arrows() {
+    let drawing = drawn("sequenceDiagram\nparticipant web-xyz\nweb-xyz->>db: query\ndb-->>web-xyz: rows", 60);
+    assert_eq!(drawing.matches(" web-xyz ").count(), 1, "{drawing}");
+    assert_eq!(drawing.matches('►').count() + drawing.matches('◄').count(), 2, "{drawing}");
+    for source in ["web-xyz->>db: query", "A->>B->>C: x", "Note over A,B,C: x", "Note left of A,B: x"] {
+        check_undrawn(&format!("sequenceDiagram\n{source}"), Undrawn::Syntax);
+    }
 }
 
 #[test]

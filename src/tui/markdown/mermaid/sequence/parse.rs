@@ -66,6 +66,8 @@ impl SequenceParser {
                 Ok(())
             }
             "Note" | "note" => self.note(rest),
+            // The text of a box has no place in a drawing.
+            "box" if !is_colour(rest) => Err(Undrawn::Kind),
             "box" | "rect" => {
                 self.open.push(Block::Colour);
                 Ok(())
@@ -144,17 +146,28 @@ impl SequenceParser {
         Ok(self.names.len() - 1)
     }
 
+    /// A participant that a message or note names. An arrow or a comma in a name that is not declared
+    /// means that the statement has another form.
+    fn used(&mut self, name: &str) -> Result<usize, Undrawn> {
+        let is_name = |name: &str| !name.contains(',') && ARROWS.iter().all(|arrow| !name.contains(arrow.0));
+        if !self.names.contains_key(name.trim()) && !is_name(name) {
+            return Err(Undrawn::Syntax);
+        }
+        self.named(name)
+    }
+
     /// `a->>b: text`.
     fn message(&mut self, statement: &str) -> Result<(), Undrawn> {
         let (ends, message) = statement.split_once(':').unwrap_or((statement, ""));
-        let found = ARROWS
-            .iter()
-            .filter_map(|arrow| Some((ends.find(arrow.0)?, arrow)))
-            .min_by_key(|(at, arrow)| (*at, std::cmp::Reverse(arrow.0.len())));
+        // A declared name may contain what looks like an arrow.
+        let found =
+            ARROWS.iter().filter_map(|arrow| Some((ends.find(arrow.0)?, arrow))).min_by_key(|(at, arrow)| {
+                (!self.names.contains_key(ends[..*at].trim()), *at, std::cmp::Reverse(arrow.0.len()))
+            });
         let (at, &(arrow, stroke, points)) = found.ok_or(Undrawn::Syntax)?;
-        let from = self.named(&ends[..at])?;
+        let from = self.used(&ends[..at])?;
         // `+` and `-` start and end an activation.
-        let to = self.named(ends[at + arrow.len()..].trim().trim_start_matches(['+', '-']))?;
+        let to = self.used(ends[at + arrow.len()..].trim().trim_start_matches(['+', '-']))?;
         let mut message = text(message)?;
         if let Some((number, step)) = &mut self.numbers {
             message = format!("{number}. {message}");
@@ -173,10 +186,49 @@ impl SequenceParser {
             .find_map(|(word, found)| Some((place.strip_prefix(word)?, *found)))
             .ok_or(Undrawn::Syntax)?;
         let (first, last) = names.split_once(',').unwrap_or((names, names));
-        let (first, last) = (self.named(first)?, self.named(last)?);
+        let (first, last) = (self.used(first)?, self.used(last)?);
+        if first != last && place != NotePlace::Over {
+            return Err(Undrawn::Syntax);
+        }
         let text = text(message)?;
         self.event(Event::Note { place, first: first.min(last), last: first.max(last), text })
     }
+}
+
+/// Whether this is nothing, or a colour of CSS that models use for boxes.
+fn is_colour(text: &str) -> bool {
+    const NAMES: [&str; 26] = [
+        "",
+        "transparent",
+        "aqua",
+        "beige",
+        "black",
+        "blue",
+        "brown",
+        "coral",
+        "cyan",
+        "gold",
+        "gray",
+        "green",
+        "grey",
+        "lavender",
+        "lightblue",
+        "lightgray",
+        "lightgreen",
+        "lightgrey",
+        "lightyellow",
+        "orange",
+        "pink",
+        "purple",
+        "red",
+        "teal",
+        "white",
+        "yellow",
+    ];
+    let is_function = ["rgb(", "rgba(", "hsl(", "hsla("].iter().any(|name| text.starts_with(name));
+    NAMES.contains(&text.to_ascii_lowercase().as_str())
+        || is_function && text.find(')') == Some(text.len() - 1)
+        || text.starts_with('#') && !text.contains(' ')
 }
 
 fn text(source: &str) -> Result<String, Undrawn> {
