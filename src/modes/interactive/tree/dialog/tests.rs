@@ -130,7 +130,6 @@ fn a_tree_of_the_original_at_80_and_40_columns() {
     ────────────────────────────────────────
     Session tree
     >
-      • [start] user: first question
       • assistant: answer to: first question
       ├⊟ • user: run echo hello
       │  • [bash: echo hello]
@@ -138,9 +137,10 @@ fn a_tree_of_the_original_at_80_and_40_columns() {
       │  ├⊟ • user: fourth question
     › │  │  • assistant: answer to: fourth …
       (8/16)
-    type: search · ctrl+left: fold
-    shift+l: label · ctrl+o: filter
-    ctrl+x: copy
+    type: search · enter: continue here
+    ctrl+left: fold · shift+l: label
+    ctrl+o: filter · shift+p: pin
+    ctrl+x: copy · escape: close
     ");
 }
 
@@ -171,8 +171,9 @@ fn filters_show_less_or_more() {
     >
     › • [start] user: first question
       (1/1) [labeled-only]
-    type: search · ctrl+left: fold · shift+l: label
-    ctrl+o: filter · ctrl+x: copy
+    type: search · enter: continue here · ctrl+left: fold
+    shift+l: label · ctrl+o: filter · shift+p: pin
+    ctrl+x: copy · escape: close
     ");
     let mut dialog = of_the_original(TreeFilter::Default);
     press(&mut dialog, "ctrl+a");
