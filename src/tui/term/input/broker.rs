@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::super::answers::{self, CELL_QUERY, Questions, Report, TerminalAnswers};
 use super::super::output::write_out;
-use super::parse::{Parser, Sent, without_escape};
+use super::parse::{Parser, Sent, Tail};
 use super::reader::Reader;
 use super::{InputEvent, normalize};
 
@@ -44,6 +44,8 @@ pub struct InputBroker {
     escape_at: Option<Instant>,
     /// When an Escape was last taken for a key because nothing followed.
     released_at: Option<Instant>,
+    /// What came since then, while it may be the rest of its sequence.
+    tail: Vec<u8>,
     /// What the next query for the cursor asks too.
     questions: Option<Questions>,
     answers: TerminalAnswers,
@@ -196,10 +198,22 @@ impl InputBroker {
     fn understand(&mut self, bytes: &[u8]) {
         let mut sent = Vec::new();
         let is_recent = self.released_at.take().is_some_and(|at| at.elapsed() < TAIL_LIMIT);
-        match without_escape(bytes).filter(|_| is_recent) {
-            // The key is known late, but its rest is not typed into the text.
-            Some(whole) => self.parser.feed(&whole, &mut sent),
-            None => self.parser.feed(bytes, &mut sent),
+        let held = std::mem::take(&mut self.tail);
+        if is_recent {
+            let bytes = [&held, bytes].concat();
+            match Tail::of(&bytes) {
+                // The key is known late, but its rest is not typed into the text.
+                Tail::Rest(whole) => self.parser.feed(&whole, &mut sent),
+                Tail::Beginning => {
+                    let now = Instant::now();
+                    (self.released_at, self.escape_at) = (Some(now), Some(now + TAIL_LIMIT));
+                    self.tail = bytes;
+                    return;
+                }
+                Tail::Other => self.parser.feed(&bytes, &mut sent),
+            }
+        } else {
+            self.parser.feed(&[&held, bytes].concat(), &mut sent);
         }
         self.escape_at = self.parser.holds_escape().then(|| Instant::now() + self.escape_wait);
         self.take_sent(sent);
@@ -207,9 +221,15 @@ impl InputBroker {
 
     fn release_escape(&mut self) {
         let mut sent = Vec::new();
-        self.parser.release_escape(&mut sent);
         self.escape_at = None;
-        self.released_at = Some(Instant::now());
+        if self.tail.is_empty() {
+            self.parser.release_escape(&mut sent);
+            self.released_at = Some(Instant::now());
+        } else {
+            // Typed by somebody, after all.
+            self.parser.feed(&std::mem::take(&mut self.tail), &mut sent);
+            self.released_at = None;
+        }
         self.take_sent(sent);
     }
 
@@ -369,8 +389,21 @@ mod tests {
         let pasted = InputEvent::Paste("OK".to_owned());
         assert_eq!(late(&mut broker, b"[200~OK\x1b[201~", soon).await, [pasted]);
         assert_eq!(late(&mut broker, b"]11;rgb:1111/2222/3333\x07", soon).await, [InputEvent::Answered]);
+        // Each byte by itself.
+        assert_eq!(late(&mut broker, b"[", soon).await, []);
+        for byte in b"200~O" {
+            tokio::time::advance(soon).await;
+            broker.understand(&[*byte]);
+        }
+        broker.understand(b"K\x1b[201~");
+        assert_eq!(broker.ready.pop_front(), Some(InputEvent::Paste("OK".to_owned())));
         // Typed by somebody.
-        assert_eq!(late(&mut broker, b"[", soon).await, [key(KeyCode::Char('['))]);
+        assert_eq!(late(&mut broker, b"[", soon).await, []);
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('[')));
+        assert_eq!(broker.escape_at, None);
+        assert_eq!(late(&mut broker, b"[", soon).await, []);
+        broker.understand(b"\r");
+        assert_eq!(std::iter::from_fn(|| broker.ready.pop_front()).count(), 2);
         assert_eq!(late(&mut broker, b"[A", TAIL_LIMIT).await.len(), 2);
         // Only what comes right after the Escape.
         assert_eq!(late(&mut broker, b"x", soon).await, [key(KeyCode::Char('x'))]);

@@ -137,19 +137,33 @@ impl Parser {
     }
 }
 
-/// The bytes after their Escape, if they are the rest of a sequence whose Escape came earlier: `[`,
-/// parameters and a final byte, `O` and the letter of an arrow or function key, or an answer.
-pub(super) fn without_escape(bytes: &[u8]) -> Option<Vec<u8>> {
-    let whole = [&[ESCAPE], bytes].concat();
-    let is_sequence = match bytes {
-        [b'[', rest @ ..] => rest
-            .iter()
-            .find(|byte| !(0x20..=0x3f).contains(*byte))
-            .is_some_and(|last| (0x40..=0x7e).contains(last)),
-        [b'O', last, ..] => matches!(last, b'A'..=b'D' | b'F' | b'H' | b'P'..=b'S'),
-        _ => STRINGS.iter().any(|start| whole.starts_with(start)),
-    };
-    is_sequence.then_some(whole)
+/// What bytes are that came after an Escape which was taken for a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// The rest of its sequence, here with the Escape: `[`, parameters and a final byte, `O` and the
+    /// letter of an arrow or function key, or an answer.
+    Rest(Vec<u8>),
+    /// The beginning of that.
+    Beginning,
+    /// Something else.
+    Other,
+}
+
+impl Tail {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let whole = [&[ESCAPE], bytes].concat();
+        let is_rest = match bytes {
+            [] => return Self::Other,
+            [b'[', rest @ ..] => match rest.iter().find(|byte| !(0x20..=0x3f).contains(*byte)) {
+                Some(last) => (0x40..=0x7e).contains(last),
+                None => return Self::Beginning,
+            },
+            [b'O'] => return Self::Beginning,
+            [b'O', last, ..] => matches!(last, b'A'..=b'D' | b'F' | b'H' | b'P'..=b'S'),
+            _ => STRINGS.iter().any(|start| whole.starts_with(start)),
+        };
+        if is_rest { Self::Rest(whole) } else { Self::Other }
+    }
 }
 
 /// Whether this is a string that answers a question, or the beginning of one.
