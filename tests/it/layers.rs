@@ -139,7 +139,7 @@ fn only_the_terminal_writes_escape_sequences() {
 /// the defaults, and the report on the terminal is about keys as such.
 #[test]
 fn no_text_names_a_key_that_users_may_have_changed() {
-    const TABLES: &[&str] = &["tui/keymap", "modes/interactive/actions.rs", "modes/interactive/doctor.rs"];
+    const TABLES: &[&str] = &["tui/keymap", "modes/interactive/actions.rs", "modes/interactive/doctor"];
     let names_key = |code: &str| {
         let texts = code.split('"').skip(1).step_by(2);
         texts.into_iter().any(|text| {

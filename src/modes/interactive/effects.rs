@@ -13,7 +13,8 @@ use tokio::sync::mpsc;
 
 use crate::config::Env;
 use crate::session::{
-    self, PromptDraft, Refusal, Reply, ResourceOptions, Services, SessionCommand, SessionError, TakenQueue,
+    self, PromptDraft, Refusal, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionState,
+    TakenQueue,
 };
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::TerminalAnswers;
@@ -218,6 +219,15 @@ impl Effects {
             let places = ThemePlaces { looks: &looks, settings, project, named: &named };
             drop(done.send(EffectDone::Problems(places.problems_of_others(&settings.values.theme))));
         });
+    }
+
+    /// Reports changes of the file of the theme with this name from now on.
+    pub(super) fn watch_theme(&mut self, session: &SessionState, name: &str) {
+        let looks = Looks { env: &self.env, dirs: &self.services.dirs };
+        let (settings, project) = (&session.settings, trusted_project(session));
+        let places = ThemePlaces { looks: &looks, settings, project, named: &self.themes };
+        let file = places.file(name, &self.answers.colors);
+        self.theme_watch.follow(file, &self.done);
     }
 
     fn read_branch(&self) {

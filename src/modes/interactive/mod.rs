@@ -151,7 +151,7 @@ impl Interactive {
         }
         self.draw();
         self.effects.prepare();
-        self.watch_theme(&self.app.session.settings.values.theme.clone());
+        self.effects.watch_theme(&self.app.session, &self.app.session.settings.values.theme);
         loop {
             if let Some(code) = self.exit {
                 return self.leave(code).await;
@@ -482,18 +482,9 @@ impl Interactive {
         for problem in problems {
             self.app.warn_once(problem);
         }
-        self.watch_theme(&values.theme);
+        self.effects.watch_theme(&self.app.session, &values.theme);
         self.terminal.repaint();
         self.frames.request(FRAME);
-    }
-
-    /// Reports changes of the theme's file from now on.
-    fn watch_theme(&mut self, name: &str) {
-        let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
-        let (settings, project) = (&self.app.session.settings, trusted_project(&self.app.session));
-        let places = ThemePlaces { looks: &looks, settings, project, named: &self.effects.themes };
-        let file = places.file(name, &self.effects.answers.colors);
-        self.effects.theme_watch.follow(file, &self.effects.done);
     }
 
     /// Shows the theme as its file is now. An editor may be in the middle of it, so a theme that cannot be
