@@ -101,7 +101,7 @@ impl Transcript {
                 self.live.calls.update(call_id, partial, &mut self.cells);
             }
             AgentEvent::ToolEnd { result, .. } => {
-                self.live.calls.end(result, Some(now), &mut self.cells);
+                self.live.calls.end(result, &mut self.cells);
             }
             AgentEvent::AgentEnd { .. } => self.abandon_run(ABORTED),
             // Messages are shown when they end, because only then are they on disk.
@@ -231,7 +231,7 @@ impl Transcript {
                 self.end_answer(message, answer);
                 self.cells.on_message();
             }
-            Message::ToolResult(result) => self.live.calls.end(result, None, &mut self.cells),
+            Message::ToolResult(result) => self.live.calls.end(result, &mut self.cells),
         }
     }
 

@@ -71,15 +71,10 @@ impl OpenCalls {
         }
     }
 
-    /// Shows the result of a call; `now` is `None` for one from a file.
-    pub(super) fn end(
-        &mut self,
-        result: &Arc<ToolResultMessage>,
-        now: Option<Duration>,
-        cells: &mut CellList,
-    ) {
+    /// Shows the result of a call.
+    pub(super) fn end(&mut self, result: &Arc<ToolResultMessage>, cells: &mut CellList) {
         if let Some(cell) = self.0.remove(&result.tool_call_id).and_then(|cell| cells.get_mut(cell)) {
-            cell.end(result, now);
+            cell.end(result);
         }
     }
 

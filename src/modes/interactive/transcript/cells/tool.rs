@@ -105,10 +105,9 @@ impl ToolCell {
         }
     }
 
-    /// `now` is the time of its end; `None` for a result from a file.
-    pub(in super::super) fn end(&mut self, result: &Arc<ToolResultMessage>, now: Option<Duration>) {
-        let elapsed = || now.and_then(|now| self.elapsed(now));
-        let took = result.duration_ms.map(Duration::from_millis).or_else(elapsed);
+    /// The result of a call that never ran has no duration, whatever it waited for.
+    pub(in super::super) fn end(&mut self, result: &Arc<ToolResultMessage>) {
+        let took = result.duration_ms.map(Duration::from_millis);
         if !self.is_done() {
             self.pictures = Picture::of_result(result);
         }

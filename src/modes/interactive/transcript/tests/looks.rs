@@ -812,6 +812,25 @@ fn what_differs_within_a_line_is_set_off() {
 }
 
 #[test]
+fn call_that_never_ran_has_no_duration_live_or_resumed() {
+    let bash = call("bash", json!({ "command": "make" }));
+    let skipped = ToolResultMessage { duration_ms: None, ..error(&bash, crate::agent::SKIPPED_CALL) };
+    let mut live = Stage::new();
+    live.run_call(&bash).wait(2_000);
+    live.agent(AgentEvent::ToolEnd { call_id: bash.id.clone(), result: Arc::new(skipped.clone()) });
+    let mut resumed = called(&bash, skipped);
+    insta::assert_snapshot!(live.text(60), @"
+    |
+    |
+    | $ make
+    |
+    | – Skipped due to queued user message.
+    |
+    ");
+    assert_eq!(resumed.text(60), live.text(60));
+}
+
+#[test]
 fn the_box_shows_how_the_call_went() {
     let ls = call("ls", json!({}));
     let background = |stage: &mut Stage| {
