@@ -19,6 +19,7 @@ pub mod parts;
 pub mod paths;
 pub mod process;
 pub mod terminal_line;
+pub mod visible;
 mod watchdog;
 pub mod worker;
 

@@ -10,6 +10,7 @@ use crate::ai::{
 use crate::session::{
     EntryBody, NoticeLevel, Opened, Phase, SessionEvent, SessionMessage, SessionState, SummarySource,
 };
+use crate::util::visible::spell_out;
 
 /// Rows of a tool's result or a command's output that are read out.
 const MAX_RESULT_LINES: usize = 5;
@@ -60,7 +61,9 @@ impl Narrator {
             SessionEvent::CompactionEnded { aborted: true, .. } => one("The summary was cancelled."),
             SessionEvent::CompactionEnded { .. } => one("The conversation is summarised."),
             SessionEvent::SummaryRetryStarted { source: SummarySource::Compaction(_) } => Vec::new(),
-            SessionEvent::BashStarted { command, .. } => one(format!("Running your command: {command}")),
+            SessionEvent::BashStarted { command, .. } => {
+                one(format!("Running your command: {}", spell_out(command, Some(" ")).0))
+            }
             SessionEvent::BashOutput { chunk, .. } => self.on_output(chunk),
             SessionEvent::BashEnded { execution, .. } => {
                 let mut lines = rest(&mut self.output);
@@ -259,7 +262,7 @@ fn describe(call: &ToolCall) -> String {
     let argument =
         ["command", "path", "pattern", "query"].iter().find_map(|name| call.arguments.get(*name)?.as_str());
     let line = argument.map_or_else(|| call.name.clone(), |argument| format!("{}: {argument}", call.name));
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = spell_out(&line, Some(" ")).0.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown: String = line.chars().take(MAX_CALL_CHARS).collect();
     format!("Running {shown}")
 }

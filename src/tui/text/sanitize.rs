@@ -3,10 +3,16 @@
 //! A model, a file or a process may send escape sequences, control characters
 //! and tabs. None of them may reach the terminal, and none may change a row's
 //! measured width.
+//!
+//! From what was printed and answered they are dropped. In what a user has to judge before or after
+//! it happened (commands, arguments, paths, diffs) they are spelt out, `<U+202E>`, because there
+//! they are part of what happens.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::util::escapes::{Piece, is_dropped, pieces};
+use crate::util::visible::{is_all_visible, spell_out};
 
 /// Number of spaces for a tab.
 pub const TAB_WIDTH: usize = 3;
@@ -39,6 +45,32 @@ pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     }
     let words: Vec<&str> = clean.split('\n').map(str::trim_end).filter(|part| !part.is_empty()).collect();
     Cow::Owned(words.join(" "))
+}
+
+/// Text to be judged, with what cannot be seen spelt out. Tabs become spaces, and `\r\n` becomes
+/// `\n`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if is_all_visible(text) { Cow::Borrowed(text) } else { Cow::Owned(visible_ranges(text).0) }
+}
+
+/// Like [`visible`], but on one line: consecutive line breaks become a space.
+pub fn visible_line(text: &str) -> String {
+    let shown = visible(text);
+    let words: Vec<&str> = shown.split('\n').map(str::trim_end).filter(|part| !part.is_empty()).collect();
+    if shown.contains('\n') { words.join(" ") } else { shown.into_owned() }
+}
+
+/// Like [`visible`], for the name of a file: line breaks and tabs are spelt out too.
+pub fn visible_name(name: &str) -> Cow<'_, str> {
+    match is_all_visible(name) && !name.contains('\n') {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(spell_out(name, None).0),
+    }
+}
+
+/// Like [`visible`], with the places of what is spelt out.
+pub fn visible_ranges(text: &str) -> (String, Vec<Range<usize>>) {
+    spell_out(text, Some(&" ".repeat(TAB_WIDTH)))
 }
 
 fn is_clean(text: &str) -> bool {
@@ -85,7 +117,24 @@ mod tests {
         assert_eq!(sanitize_line("plain"), "plain");
     }
 
+    #[test]
+    fn judged_text_is_spelt_out() {
+        assert_eq!(visible("a\tb\r\nc\u{1b}[2J"), "a   b\nc<U+001B>[2J");
+        assert_eq!(visible_line("a\n\n b\u{202e}\n"), "a  b<U+202E>");
+        assert_eq!(visible_name("a\nb\tc\u{1b}"), "a<U+000A>b<U+0009>c<U+001B>");
+    }
+
     proptest! {
+        #[test]
+        fn judged_text_has_nothing_dangerous_and_differs_where_the_text_does(text in any::<String>()) {
+            let shown = visible(&text);
+            prop_assert!(shown.chars().all(|c| c == '\n' || !is_dropped(c)));
+            prop_assert_eq!(&visible(&shown), &shown);
+            // Whatever is dropped elsewhere is seen here.
+            let dropped = text.chars().any(|c| is_dropped(c) && !matches!(c, '\n' | '\t' | '\r'));
+            prop_assert!(!dropped || shown.contains("<U+"));
+        }
+
         #[test]
         fn nothing_dangerous_is_left(text in "[\u{1b}\u{9b}\u{9d}\\[\\]mP;0-9a-z\\\\\u{7}\r\n\t世]{0,60}") {
             let clean = sanitize(&text).into_owned();

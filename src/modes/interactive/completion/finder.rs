@@ -234,7 +234,7 @@ impl Finder {
             let Ok(entry) = entry else { continue };
             let relative = entry.path().strip_prefix(&walk.cwd).unwrap_or(entry.path());
             if entry.depth() > 0
-                && let Some(path) = relative.to_str()
+                && let Some(path) = relative.to_str().filter(|path| is_typable(path))
             {
                 let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
                 index.push(&if is_folder { format!("{path}/") } else { path.to_owned() });
@@ -281,6 +281,12 @@ fn walk(cwd: &Path) -> Walk {
         .build()
 }
 
+/// Whether the editor can hold the path: it drops control characters, and what is left would name
+/// another file.
+fn is_typable(path: &str) -> bool {
+    !path.contains(char::is_control)
+}
+
 /// Whether a path leads out of the project, where nothing is searched.
 fn is_outside(path: &str) -> bool {
     path.starts_with(['/', '~']) || path.starts_with("./") || path.starts_with("../") || path == ".."
@@ -300,7 +306,7 @@ fn beginning(path: &str, cwd: &Path, home: Option<&Path>) -> Vec<String> {
     let mut found: Vec<(bool, String)> = entries
         .flatten()
         .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
+            let name = entry.file_name().into_string().ok().filter(|name| is_typable(name))?;
             let is_hidden = name.starts_with('.') && !wanted.starts_with('.');
             if is_hidden || name == ".git" || !name.to_lowercase().starts_with(&wanted) {
                 return None;
@@ -378,6 +384,23 @@ mod tests {
                 vec!["src/", "target/", "Über/", "notes.md"],
             ]
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_names_that_the_editor_can_hold_are_offered() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["evil\u{1b}[31mname\u{1b}]0;pwn.txt", "evil\ttab", "evil\u{202e}rtl.txt", "evil.txt"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let wanted = [
+            Wanted::Matching { query: "evil".to_owned(), is_new: true },
+            Wanted::Beginning { path: "ev".to_owned() },
+        ];
+        for mut paths in found(folder.path(), &wanted) {
+            paths.sort();
+            assert_eq!(paths, ["evil.txt", "evil\u{202e}rtl.txt"]);
+        }
     }
 
     #[test]

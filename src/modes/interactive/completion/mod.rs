@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::session::{SessionState, Skill};
 use crate::tui::composer::Composer;
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, width};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, visible_name, width};
 use crate::tui::theme::{Theme, Token as Colour};
 use crate::tui::widgets::{ListItems, ListState};
 
@@ -401,7 +401,7 @@ impl Suggestion {
         } else {
             ("  ", theme.style(Colour::Text))
         };
-        let label = sanitize_line(&self.label);
+        let label = visible_name(&self.label);
         let total = usize::from(columns);
         if has_help {
             let gap = " ".repeat(label_width.saturating_sub(width(&label)));

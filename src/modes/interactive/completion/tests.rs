@@ -298,8 +298,8 @@ fn no_more_rows_are_shown_than_wanted_and_the_selected_one_is_among_them() {
 fn rows_fit_at_every_width() {
     let mut typing = Typing::of("@x");
     let path: PathBuf = ["深い", "フォルダ", "with-a-long-name", "file.rs"].iter().collect();
-    typing.find(&[path.to_str().unwrap(), "\u{1b}[2Jx"]);
-    assert_eq!(typing.rows(20), ["→ 深い/フ…e/file.rs", "  x"]);
+    typing.find(&[path.to_str().unwrap(), "\u{202e}x"]);
+    assert_eq!(typing.rows(20), ["→ 深い/フ…e/file.rs", "  <U+202E>x"]);
     let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
     for columns in [1, 3, 7, 20, 40, 80, 200] {
         for typing in [&mut typing, &mut Typing::of("/")] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::session::{Question, QuestionId, SessionCommand};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::{sanitize_line, wrap_plain};
+use crate::tui::text::{sanitize_line, visible_line, wrap_plain};
 use crate::tui::theme::Token;
 use crate::tui::widgets::{DialogCx, Hints, ListState, ListStep};
 
@@ -46,9 +46,9 @@ impl Overlay for QuestionDialog {
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
         let mut lines = self.question.text.lines();
-        let title = sanitize_line(lines.next().unwrap_or_default()).into_owned();
+        let title = visible_line(lines.next().unwrap_or_default());
         let muted = cx.theme.style(Token::Muted);
-        let body = lines.flat_map(|line| wrap_plain(&sanitize_line(line), cx.width.max(1), muted)).collect();
+        let body = lines.flat_map(|line| wrap_plain(&visible_line(line), cx.width.max(1), muted)).collect();
         let default = self.question.options.get(self.question.default).map_or("", String::as_str);
         let hints = Hints::confirm("choose").cancel(sanitize_line(default).to_lowercase());
         let dialog = Dialog { title: &title, body, field: None, note: None, hints };

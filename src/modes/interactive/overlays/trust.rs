@@ -6,7 +6,7 @@ use crate::config::Trust;
 use crate::session::{ProjectState, TrustChoice};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::{sanitize_line, wrap_plain};
+use crate::tui::text::{visible_name, wrap_plain};
 use crate::tui::theme::Token;
 use crate::tui::widgets::{DialogCx, Hints, ListState, ListStep};
 use crate::util::paths;
@@ -30,9 +30,9 @@ pub(in super::super) struct TrustDialog {
 impl TrustDialog {
     /// Asks about `cwd`; paths are shown with `~` for `home`.
     pub(in super::super) fn new(project: &ProjectState, cwd: &Path, home: Option<&Path>) -> Self {
-        let show = |path: &Path| sanitize_line(&paths::display(path, home)).into_owned();
+        let show = |path: &Path| visible_name(&paths::display(path, home)).into_owned();
         let name = |path: &Path| match path.strip_prefix(cwd) {
-            Ok(relative) => sanitize_line(&relative.display().to_string()).into_owned(),
+            Ok(relative) => visible_name(&relative.display().to_string()).into_owned(),
             Err(_) => show(path),
         };
         // First, because links may lead anywhere.
@@ -56,7 +56,7 @@ impl TrustDialog {
         };
         if is_open && !project.changed.is_empty() {
             let (named, others) = project.changed.split_at(project.changed.len().min(MAX_NAMED));
-            let named: Vec<_> = named.iter().map(|path| sanitize_line(path)).collect();
+            let named: Vec<_> = named.iter().map(|path| visible_name(path)).collect();
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
             about.push(format!("Changed since you trusted it: {}{more}.", named.join(", ")));
         }
@@ -156,7 +156,7 @@ mod tests {
         insta::assert_snapshot!(shown(&mut dialog, 60, 20), @"
         ────────────────────────────────────────────────────────────
         Do you trust ~/proj?
-        It contains .pi/skills, .pi/x, ~/.agents/skills.
+        It contains .pi/skills, .pi/<U+001B>[2Jx, ~/.agents/skills.
         A project's skills, templates, settings and system prompts
         tell the model what to do on your machine. Trust them only
         if you know who wrote them.
@@ -188,7 +188,7 @@ mod tests {
         let mut dialog = TrustDialog::new(&project, Path::new("/home/me/proj"), Some(Path::new("/home/me")));
         let shown = shown(&mut dialog, 100, 20);
         assert!(
-            shown.contains("It contains AGENTS.md (a link to ~/.ssh/id, outside the project)."),
+            shown.contains("It contains AGENTS.md (a link to ~/.ssh/<U+202E>id, outside the project)."),
             "{shown}"
         );
     }

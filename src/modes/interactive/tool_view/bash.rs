@@ -4,7 +4,7 @@ use crate::tui::text::{Row, Run, sanitize, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::transcript::RenderCx;
-use super::lines::{MISSING, below, duration, end_mark, runs, split_remark, tail};
+use super::lines::{MISSING, below, duration, end_mark, judged, runs, split_remark, tail};
 use super::{End, Output, Stage, ToolState};
 
 /// Maximum rows of output while collapsed.
@@ -12,8 +12,9 @@ const COLLAPSED_ROWS: usize = 5;
 
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let command = state.text("command").map(str::trim).filter(|command| !command.is_empty());
-    let mut title =
-        vec![Run::new(format!("$ {}", sanitize(command.unwrap_or(MISSING))), cx.bold(Token::ToolTitle))];
+    let style = cx.bold(Token::ToolTitle);
+    let mut title = vec![Run::new("$ ", style)];
+    title.extend(judged(command.unwrap_or(MISSING), style, cx));
     if let Some(secs) = state.number("timeout") {
         title.push(Run::new(format!(" (timeout {secs}s)"), cx.style(Token::Muted)));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, wrap_plain};
+use crate::tui::text::{Ellipsis, Row, Run, truncate, visible_line, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::transcript::RenderCx;
@@ -42,8 +42,8 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
 /// `key=value` on one line; texts without quotes.
 fn argument(key: &str, value: &Value) -> String {
     let value = match value {
-        Value::String(text) => sanitize_line(text).into_owned(),
-        other => sanitize_line(&other.to_string()).into_owned(),
+        Value::String(text) => visible_line(text),
+        other => visible_line(&other.to_string()),
     };
-    format!("{}={value}", sanitize_line(key))
+    format!("{}={value}", visible_line(key))
 }

@@ -8,8 +8,8 @@ use ratatui::text::Line;
 
 use crate::ai::ContentBlock;
 use crate::tui::text::{
-    Ellipsis, Row, Run, Wrap, keep_tabs, sanitize, sanitize_line, terminal_output, truncate_row, width,
-    wrap_plain,
+    Ellipsis, Row, Run, Wrap, keep_tabs, sanitize, sanitize_line, terminal_output, truncate_row, visible,
+    visible_line, visible_ranges, width, wrap_plain,
 };
 use crate::tui::theme::Token;
 
@@ -45,8 +45,37 @@ pub(super) fn code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'
     })
 }
 
+/// Like [`code`], for code that the model wrote and the user has to judge.
+pub(super) fn judged_code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut lines = cx.highlighter.lines(language(path));
+    let wrap = Wrap::new(cx.width);
+    first(text, limit, cx, |line| {
+        let shown = visible(line);
+        let mut rows = wrap.runs(&lines.next_line(&shown, cx.theme));
+        // What is spelt out is copied as it is shown.
+        if shown == sanitize(line) {
+            keep_tabs(&mut rows, line);
+        }
+        rows
+    })
+}
+
+/// Text of the model or the user to be judged, as runs: what cannot be seen is spelt out and stands out.
+pub(in super::super) fn judged(text: &str, style: Style, cx: &RenderCx<'_>) -> Vec<Run> {
+    let (shown, spelt_out) = visible_ranges(text);
+    let mut runs = Vec::new();
+    let mut start = 0;
+    for range in spelt_out {
+        runs.push(Run::new(&shown[start..range.start], style));
+        runs.push(Run::new(&shown[range.clone()], style.patch(cx.style(Token::Warning))));
+        start = range.end;
+    }
+    runs.push(Run::new(&shown[start..], style));
+    runs
+}
+
 /// The name of the language: the extension, or the file name if there is none.
-fn language(path: &str) -> &str {
+pub(super) fn language(path: &str) -> &str {
     let path = Path::new(path);
     path.extension().or_else(|| path.file_name()).and_then(|name| name.to_str()).unwrap_or_default()
 }
@@ -157,7 +186,7 @@ pub(super) fn title(
     rest: impl IntoIterator<Item = Run>,
     cx: &RenderCx<'_>,
 ) -> Vec<Row> {
-    let mut title = vec![Run::new(sanitize_line(state.name), cx.bold(Token::ToolTitle))];
+    let mut title = vec![Run::new(visible_line(state.name), cx.bold(Token::ToolTitle))];
     for run in rest {
         title.push(Run::new(" ", Style::new()));
         title.push(run);

@@ -1,6 +1,6 @@
 //! `grep`, `find` and `ls`: the pattern, the folder, and the first results.
 
-use crate::tui::text::{Row, Run, sanitize_line, wrap_plain};
+use crate::tui::text::{Row, Run, sanitize_line, visible_line, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::transcript::RenderCx;
@@ -15,7 +15,7 @@ pub(super) fn grep(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rest = vec![subject(pattern.as_deref(), cx)];
     rest.extend(place(state, cx));
     if let Some(glob) = state.text("glob") {
-        rest.push(Run::new(format!("({})", sanitize_line(glob)), cx.style(Token::Muted)));
+        rest.push(Run::new(format!("({})", visible_line(glob)), cx.style(Token::Muted)));
     }
     found(state, rest, cx)
 }
@@ -36,7 +36,7 @@ pub(super) fn ls(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
 
 fn subject(pattern: Option<&str>, cx: &RenderCx<'_>) -> Run {
     match pattern {
-        Some(pattern) => Run::new(sanitize_line(pattern), cx.style(Token::Accent)),
+        Some(pattern) => Run::new(visible_line(pattern), cx.style(Token::Accent)),
         None => Run::new(MISSING, cx.style(Token::Muted)),
     }
 }

@@ -4,7 +4,7 @@ use crate::tui::text::Row;
 
 use super::super::transcript::RenderCx;
 use super::ToolState;
-use super::lines::{below, code, error, path, title};
+use super::lines::{below, error, judged_code, path, title};
 
 /// Maximum rows of content while collapsed.
 const COLLAPSED_ROWS: usize = 10;
@@ -13,7 +13,7 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rows = title(state, [path(state, cx)], cx);
     let name = state.text("path").unwrap_or_default();
     let content = state.text("content").unwrap_or_default();
-    below(&mut rows, code(content, name, state.limit(COLLAPSED_ROWS, cx), cx));
+    below(&mut rows, judged_code(content, name, state.limit(COLLAPSED_ROWS, cx), cx));
     if let Some(output) = state.error() {
         below(&mut rows, error(output, cx));
     }

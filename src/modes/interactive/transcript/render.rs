@@ -7,7 +7,7 @@ use ratatui::style::{Modifier, Style};
 
 use crate::config::{self, LayoutSettings};
 use crate::tui::markdown::{DiagramTiming, Highlighter, MarkdownOptions};
-use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle};
+use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle, visible_name};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
 
@@ -114,18 +114,17 @@ impl<'a> RenderCx<'a> {
     /// directory or to the home directory, as a link if the terminal supports it.
     pub(crate) fn path(&self, path: &str, style: Style) -> Run {
         let (cwd, home): (&Path, Option<&Path>) = (&self.view.cwd, self.view.home.as_deref());
-        let clean = sanitize_line(path);
-        let clean = clean.strip_prefix('@').unwrap_or(&clean);
-        let whole = paths::normalise(&cwd.join(paths::expand_home(clean, home)));
+        let path = path.strip_prefix('@').unwrap_or(path);
+        let whole = paths::normalise(&cwd.join(paths::expand_home(path, home)));
         let relative = paths::relative(&whole, cwd);
         let shown = if relative.is_absolute() {
             paths::display(&relative, home)
         } else {
             relative.display().to_string()
         };
-        let shown = truncate_middle(&shown, MAX_PATH_CELLS).into_owned();
-        let url =
-            whole.to_str().filter(|path| self.view.links && path.starts_with('/') && !path.contains('%'));
+        let is_plain = |path: &&str| !path.contains('%') && visible_name(path) == *path;
+        let shown = truncate_middle(&visible_name(&shown), MAX_PATH_CELLS).into_owned();
+        let url = whole.to_str().filter(|path| self.view.links && path.starts_with('/')).filter(is_plain);
         match url.and_then(|path| LinkTarget::new(&format!("file://{path}"))) {
             Some(link) => Run::linked(shown, style, link),
             None => Run::new(shown, style),

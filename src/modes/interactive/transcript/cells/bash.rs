@@ -1,7 +1,7 @@
 //! A `!` or `!!` command of the user.
 
 use crate::session::BashExecution;
-use crate::tui::text::{Row, Run, Wrap, sanitize, wrap_plain};
+use crate::tui::text::{Row, Run, Wrap, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
@@ -79,10 +79,10 @@ impl BashCell {
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
         let frame = cx.style(if self.excluded { Token::Dim } else { Token::BashMode });
         let inner = cx.narrower(2 * side(cx.width));
-        let mut title = vec![Run::new(format!("$ {}", sanitize(self.command.trim())), frame)];
-        if !self.excluded {
-            title[0].style = cx.bold(Token::BashMode);
-        } else {
+        let style = if self.excluded { frame } else { cx.bold(Token::BashMode) };
+        let mut title = vec![Run::new("$ ", style)];
+        title.extend(tool_view::judged(self.command.trim(), style, cx));
+        if self.excluded {
             title.push(Run::new(" (not shown to the model)", cx.style(Token::Dim)));
         }
         let mut content = tool_view::runs(&title, &inner);

@@ -831,6 +831,43 @@ fn call_that_never_ran_has_no_duration_live_or_resumed() {
 }
 
 #[test]
+fn what_cannot_be_seen_is_spelt_out_in_calls_and_commands() {
+    let check = |name: &str, arguments: Value, expected: &[&str]| {
+        let call = call(name, arguments);
+        let mut running = Stage::new();
+        for shown in [running.run_call(&call).text(60), called(&call, result(&call, "a\u{1b}[31mb")).text(60)]
+        {
+            let shown = shown.replace(" …", "");
+            assert!(expected.iter().all(|row| shown.lines().any(|line| line == *row)), "{shown}");
+        }
+    };
+    check(
+        "bash",
+        json!({ "command": "echo \u{202e} rtl \u{1b}[2J" }),
+        &["| $ echo <U+202E> rtl <U+001B>[2J"],
+    );
+    check("read", json!({ "path": "evil\u{1b}[31mna\nme" }), &["| read evil<U+001B>[31mna<U+000A>me"]);
+    check(
+        "grep",
+        json!({ "pattern": "a\u{202e}", "path": "b\u{200b}" }),
+        &["| grep /a<U+202E>/ in b<U+200B>"],
+    );
+    let content = "a\u{200b}\tb\r\n\u{7f}";
+    check("write", json!({ "path": "x", "content": content }), &["| a<U+200B>   b", "| <U+007F>"]);
+    check("deploy", json!({ "to": "prod\u{2066}" }), &["| deploy to=prod<U+2066>"]);
+    let mut stage = Stage::new();
+    stage.event(SessionEvent::BashStarted {
+        id: BashId::default(),
+        command: "rm \u{202e}txt".into(),
+        exclude_from_context: false,
+    });
+    assert!(stage.text(60).contains("$ rm <U+202E>txt"));
+    // What was printed stays as it is.
+    let bash = call("bash", json!({ "command": "ls" }));
+    assert!(called(&bash, result(&bash, "a\u{1b}[31mb\u{202e}c")).text(60).contains("| abc"));
+}
+
+#[test]
 fn the_box_shows_how_the_call_went() {
     let ls = call("ls", json!({}));
     let background = |stage: &mut Stage| {
