@@ -5,7 +5,6 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ratatui::style::Style;
 use syntect::parsing::{Scope, ScopeStack};
 
 use super::super::text::Run;
@@ -53,13 +52,15 @@ impl Highlighter {
             let parser = loaded.grammars.lock().unwrap_or_else(PoisonError::into_inner).parser(lang)?;
             Some(State { parser, scopes: ScopeStack::new(), tokens: Arc::clone(&loaded.scopes) })
         });
-        CodeLines { state, lines: 0, bytes: 0 }
+        CodeLines { first: state.clone(), state, lines: 0, bytes: 0 }
     }
 }
 
 /// Highlights code line by line; clone it to look ahead.
 #[derive(Debug, Clone)]
 pub struct CodeLines {
+    /// At the beginning of the code.
+    first: Option<State>,
     state: Option<State>,
     lines: usize,
     bytes: usize,
@@ -77,52 +78,73 @@ impl CodeLines {
     /// The next line, without its line break, as runs.
     pub fn next_line(&mut self, line: &str, theme: &Theme) -> Vec<Run> {
         let plain = theme.style(Token::MdCodeBlock);
+        let Some(tokens) = self.next_tokens(line) else { return vec![Run::new(line, plain)] };
+        let mut runs: Vec<Run> = Vec::new();
+        let mut start = 0;
+        for (end, token) in tokens {
+            let text = line.get(start..end).unwrap_or_default();
+            let style = token.map_or(plain, |token| plain.patch(theme.style(token)));
+            match runs.last_mut() {
+                Some(last) if last.style == style => last.text.push_str(text),
+                _ => runs.push(Run::new(text, style)),
+            }
+            start = end;
+        }
+        runs
+    }
+
+    /// The next line, without its line break: where each token ends, and its colour unless it has
+    /// that of plain code. `None` if the line is not highlighted.
+    pub fn next_tokens(&mut self, line: &str) -> Option<Vec<(usize, Option<Token>)>> {
         self.lines += 1;
         self.bytes += line.len();
-        if self.lines > MAX_BLOCK_LINES || self.bytes > MAX_BLOCK_BYTES || line.len() > MAX_LINE_BYTES {
+        if self.lines > MAX_BLOCK_LINES || self.bytes > MAX_BLOCK_BYTES {
+            self.first = None;
             self.state = None;
         }
-        let Some(state) = &mut self.state else { return vec![Run::new(line, plain)] };
-        state.line(line, theme, plain).unwrap_or_else(|| {
+        if line.len() > MAX_LINE_BYTES {
             self.state = None;
-            vec![Run::new(line, plain)]
-        })
+        }
+        let tokens = self.state.as_mut()?.line(line);
+        if tokens.is_none() {
+            self.state = None;
+        }
+        tokens
+    }
+
+    /// Continues with other code in the same language. The limits apply to all of it.
+    pub fn start_over(&mut self) {
+        self.state.clone_from(&self.first);
+    }
+
+    /// Whether what follows is highlighted as by `other`.
+    pub fn goes_on_like(&self, other: &Self) -> bool {
+        match (&self.state, &other.state) {
+            (Some(ours), Some(theirs)) => ours.scopes == theirs.scopes && ours.parser == theirs.parser,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
     }
 }
 
 impl State {
     /// `None` if the grammar fails on the line.
-    fn line(&mut self, line: &str, theme: &Theme, plain: Style) -> Option<Vec<Run>> {
+    fn line(&mut self, line: &str) -> Option<Vec<(usize, Option<Token>)>> {
         let with_end = format!("{line}\n");
         let operations = self.parser.line(&with_end)?;
-        let mut runs: Vec<Run> = Vec::new();
-        let mut start = 0;
+        let mut tokens: Vec<(usize, Option<Token>)> = Vec::new();
+        let mut add = |end: usize, token: Option<Token>| match tokens.last_mut() {
+            Some((last, _)) if *last >= end => {}
+            Some((last, same)) if *same == token => *last = end,
+            None if end == 0 => {}
+            _ => tokens.push((end, token)),
+        };
         for (at, operation) in operations {
-            self.push(line, start..at, theme, plain, &mut runs);
-            start = start.max(at);
+            add(at.min(line.len()), self.token());
             self.scopes.apply(&operation).ok()?;
         }
-        self.push(line, start..line.len(), theme, plain, &mut runs);
-        Some(runs)
-    }
-
-    fn push(
-        &self,
-        line: &str,
-        range: std::ops::Range<usize>,
-        theme: &Theme,
-        plain: Style,
-        runs: &mut Vec<Run>,
-    ) {
-        let Some(text) = line.get(range.start..range.end.min(line.len())).filter(|text| !text.is_empty())
-        else {
-            return;
-        };
-        let style = self.token().map_or(plain, |token| plain.patch(theme.style(token)));
-        match runs.last_mut() {
-            Some(last) if last.style == style => last.text.push_str(text),
-            _ => runs.push(Run::new(text, style)),
-        }
+        add(line.len(), self.token());
+        Some(tokens)
     }
 
     /// The token of the innermost scope that maps to one.

@@ -7,6 +7,7 @@
 mod color;
 mod load;
 mod system;
+mod tint;
 mod tokens;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,7 @@ use ratatui::style::{Color, Style};
 pub use color::ColorDepth;
 pub use load::ThemeError;
 pub use system::{Rgb, TerminalColors};
+pub use tint::{Tint, TintStrength};
 pub use tokens::{Kind, TABLE, Token, TokenRow};
 
 /// Whether a theme is meant for a dark or a light terminal background.

@@ -38,7 +38,7 @@ const WHITE: Rgb = [255; 3];
 const BLACK: Rgb = [0; 3];
 
 /// Least contrast of text (WCAG 2, AA), of hints, and of lines.
-const TEXT: f64 = 4.5;
+pub(super) const TEXT: f64 = 4.5;
 const HINT: f64 = 3.0;
 const LINE: f64 = 1.3;
 
@@ -187,10 +187,7 @@ impl Page {
 
     /// `color`, as near to white or black as its contrast needs.
     fn readable(&self, color: Rgb, on: &[Rgb], least: f64) -> Rgb {
-        const STEPS: u16 = 50;
-        let is_enough = |color: &Rgb| on.iter().all(|below| contrast(*color, *below) >= least);
-        let mut tries = (0..STEPS).map(|step| mix(color, self.end, step * 100 / STEPS));
-        tries.find(is_enough).unwrap_or(self.end)
+        readable(color, self.end, on, least)
     }
 
     /// The colour of a box: as much of its tint as leaves text readable.
@@ -206,8 +203,21 @@ impl Page {
     }
 }
 
+/// `color`, as near to `end` as its contrast with all backgrounds needs.
+pub(super) fn readable(color: Rgb, end: Rgb, on: &[Rgb], least: f64) -> Rgb {
+    const STEPS: u16 = 50;
+    let is_enough = |color: &Rgb| on.iter().all(|below| contrast(*color, *below) >= least);
+    let mut tries = (0..STEPS).map(|step| mix(color, end, step * 100 / STEPS));
+    tries.find(is_enough).unwrap_or(end)
+}
+
+/// The contrast that text of a token needs.
+pub(super) fn least_contrast(token: Token) -> f64 {
+    source(token).1
+}
+
 /// `a` with so much of `b`, in percent.
-fn mix(a: Rgb, b: Rgb, percent: u16) -> Rgb {
+pub(super) fn mix(a: Rgb, b: Rgb, percent: u16) -> Rgb {
     let percent = percent.min(100);
     let channel = |at: usize| (u16::from(a[at]) * (100 - percent) + u16::from(b[at]) * percent + 50) / 100;
     std::array::from_fn(|at| u8::try_from(channel(at)).unwrap_or(u8::MAX))

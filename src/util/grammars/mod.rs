@@ -117,6 +117,13 @@ impl Grammars {
     }
 }
 
+/// Equal if what follows is parsed alike; both are of one language.
+impl PartialEq for CodeParser {
+    fn eq(&self, other: &Self) -> bool {
+        self.state == other.state
+    }
+}
+
 impl CodeParser {
     /// What begins and ends where in the next line, which has its line break. `None` if the grammar
     /// fails on it.

@@ -6,7 +6,6 @@
 //! details, because they come from a model and from files.
 
 mod bash;
-mod diff;
 mod edit;
 mod generic;
 mod lines;

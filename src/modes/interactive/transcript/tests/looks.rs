@@ -367,7 +367,7 @@ fn edit_asks_then_shows_what_changed() {
     | -alpha
     | +alphaX
     |  beta
-    |  ...
+    |  …
     | -gone
     |
     ");
@@ -388,7 +388,7 @@ fn edit_asks_then_shows_what_changed() {
     | + 9 alphaX
     |  10 a line that is too long for the
     |     width of the screen
-    |    ...
+    |    …
     |
     ");
 }
@@ -797,18 +797,51 @@ fn spans(stage: &Stage, index: usize, test: impl Fn(ratatui::style::Style) -> bo
 #[test]
 fn what_differs_within_a_line_is_set_off() {
     let edit = call("edit", json!({ "path": "x" }));
-    let reversed =
-        |style: ratatui::style::Style| style.add_modifier.contains(ratatui::style::Modifier::REVERSED);
+    let marked = |style: ratatui::style::Style| style.add_modifier.contains(ratatui::style::Modifier::BOLD);
     let check = |diff: &str, expected: [&[&str]; 2]| {
         let details = Some(json!({ "diff": diff }));
         let mut stage = called(&edit, ToolResultMessage { details, ..result(&edit, "done") });
         stage.layout(80);
         // Below the gap, the edge of the box, the title and a blank row.
-        assert_eq!([spans(&stage, 4, reversed), spans(&stage, 5, reversed)], expected);
+        assert_eq!([spans(&stage, 4, marked), spans(&stage, 5, marked)], expected);
     };
     check("-1 let a = one(b);\n+1 let a = two(b);", [&["one"], &["two"]]);
-    check("-1 let a = one(b);\n+1 completely different", [&[], &[]]);
-    check("-1 let a = one(b);\n+1 let a = two(b);\n+2 more", [&[], &[]]);
+    check(
+        "-1   let a = one(b);\n+1   completely different",
+        [&["let a = one(b);"], &["completely different"]],
+    );
+    check("-1 let a = one(b);\n+1 let a = two(b);\n+2 more", [&["one"], &["two"]]);
+}
+
+#[test]
+fn diff_of_a_call_looks_the_same_before_and_after_it_ran() {
+    let edits = json!([{ "oldText": "let a = 1;\nlet b;\n", "newText": "let a = 2;\nlet b;\nlet c;\n" }]);
+    let edit = call("edit", json!({ "path": "x.rs", "edits": edits }));
+    let drawn = |stage: &mut Stage| {
+        stage.transcript.highlighter.load();
+        stage.layout(40);
+        let lines = (4..8).map(|index| {
+            let spans = stage.transcript.row(index).line.spans.clone();
+            // Without the edge of the box, sign and number.
+            let text = spans.into_iter().skip(2).filter(|span| !span.content.trim().is_empty());
+            text.map(|span| (span.content.replace(' ', ""), span.style)).collect::<Vec<_>>()
+        });
+        lines.collect::<Vec<_>>()
+    };
+    let mut running = Stage::new();
+    running.run_call(&edit);
+    let details = Some(json!({ "diff": "-1 let a = 1;\n+1 let a = 2;\n 2 let b;\n+3 let c;" }));
+    let mut done = called(&edit, ToolResultMessage { details, ..result(&edit, "done") });
+    let (before, after) = (drawn(&mut running), drawn(&mut done));
+    let texts = |lines: &[Vec<(String, ratatui::style::Style)>]| -> Vec<String> {
+        lines.iter().map(|line| line.iter().map(|(text, _)| text.as_str()).collect()).collect()
+    };
+    assert_eq!(texts(&before), ["leta=1;", "leta=2;", "letb;", "letc;"]);
+    assert_eq!(texts(&before), texts(&after));
+    let changed = |lines: &[Vec<(String, ratatui::style::Style)>]| {
+        [lines[0].clone(), lines[1].clone(), lines[3].clone()]
+    };
+    assert_eq!(changed(&before), changed(&after));
 }
 
 #[test]
@@ -852,6 +885,8 @@ fn what_cannot_be_seen_is_spelt_out_in_calls_and_commands() {
         json!({ "pattern": "a\u{202e}", "path": "b\u{200b}" }),
         &["| grep /a<U+202E>/ in b<U+200B>"],
     );
+    let edits = json!([{ "oldText": "hi", "newText": "h\u{1b}[2Ji\u{202e}" }]);
+    check("edit", json!({ "path": "x", "edits": edits }), &["| -hi", "| +h<U+001B>[2Ji<U+202E>"]);
     let content = "a\u{200b}\tb\r\n\u{7f}";
     check("write", json!({ "path": "x", "content": content }), &["| a<U+200B>   b", "| <U+007F>"]);
     check("deploy", json!({ "to": "prod\u{2066}" }), &["| deploy to=prod<U+2066>"]);
