@@ -108,6 +108,19 @@ struct Output {
     file: Option<String>,
     /// Lines of the whole output, if it was cut.
     n_lines: Option<u64>,
+    /// Lines of `text` that are pi's own.
+    n_own: u64,
+}
+
+/// Lines of a command's result that the command did not print: how it ended, in a paragraph of its
+/// own, and that it printed nothing.
+fn n_own_lines(text: &str, is_error: bool) -> u64 {
+    let printed = match is_error {
+        true => text.rsplit_once("\n\n").map_or("", |(printed, _)| printed),
+        false => text,
+    };
+    let printed = if printed == "(no output)" { "" } else { printed };
+    (text.trim_end().lines().count() - printed.trim_end().lines().count()) as u64
 }
 
 impl Output {
@@ -126,19 +139,22 @@ impl Output {
 
     fn of_result(result: &ToolResultMessage) -> Self {
         let details = result.details.as_ref();
+        let text = join_text(&result.content);
+        let n_own = if result.tool_name == "bash" { n_own_lines(&text, result.is_error) } else { 0 };
         let file = details.and_then(|details| details.get("fullOutputPath")?.as_str());
         let n_lines = details.and_then(|details| details.get("truncation")?.get("totalLines")?.as_u64());
-        Self { text: join_text(&result.content), file: file.map(str::to_owned), n_lines }
+        Self { text, file: file.map(str::to_owned), n_lines, n_own }
     }
 
     fn of_command(execution: &BashExecution) -> Self {
         let file = execution.full_output_path.clone().filter(|_| execution.truncated);
-        Self { text: execution.output.clone(), file, n_lines: None }
+        Self { text: execution.output.clone(), file, n_lines: None, n_own: 0 }
     }
 
     /// `120 lines`
     fn size(&self) -> String {
-        let n_lines = self.n_lines.unwrap_or_else(|| self.text.trim_end().lines().count() as u64);
+        let n_kept = || (self.text.trim_end().lines().count() as u64).saturating_sub(self.n_own);
+        let n_lines = self.n_lines.unwrap_or_else(n_kept);
         let more = if self.file.is_some() && self.n_lines.is_none() { "more than " } else { "" };
         format!("{more}{} {}", grouped(n_lines), if n_lines == 1 { "line" } else { "lines" })
     }
@@ -208,6 +224,21 @@ mod tests {
             list(&tree).into_iter().map(|chapter| (chapter.name, chapter.note)).collect();
         let row = |name: &str, note: &str| (name.to_owned(), note.to_owned());
         assert_eq!(shown, [row("!git log", "1 line"), row("bash: make all", "12,345 lines")]);
+    }
+
+    #[test]
+    fn lines_that_the_command_did_not_print_do_not_count() {
+        let check = |text: &str, is_error: bool, expected: &str| {
+            let mut result = result(text, Value::Null);
+            result["isError"] = is_error.into();
+            assert_eq!(list(&tree_of(&[result]))[0].note, expected, "{text:?}");
+        };
+        check("one\n", false, "1 line");
+        check("one\n\n\nCommand exited with code 2", true, "1 line");
+        check("(no output)\n\nCommand exited with code 2", true, "0 lines");
+        check("(no output)", false, "0 lines");
+        check("Command aborted", true, "0 lines");
+        check("a\n\nb", false, "3 lines");
     }
 
     #[test]
