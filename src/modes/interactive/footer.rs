@@ -26,7 +26,7 @@ impl Footer {
         let columns = usize::from(columns);
         let dim = theme.style(Token::Dim);
         let place = self.place(session, home);
-        let first = Row::styled(truncate(&place, columns, Ellipsis::Dots).into_owned(), dim);
+        let first = Row::styled(truncate(&place, columns, Ellipsis::One).into_owned(), dim);
 
         let mut left = totals(&session.totals, session);
         let (context, context_token) = context(session);
@@ -48,7 +48,7 @@ impl Footer {
         let room = columns.saturating_sub(used + 2);
         let right = match fits {
             Some(text) => text.clone(),
-            None if room >= 4 => truncate(&right[1], room, Ellipsis::Dots).into_owned(),
+            None if room >= 4 => truncate(&right[1], room, Ellipsis::One).into_owned(),
             None => String::new(),
         };
         let gap = columns.saturating_sub(used + width(&right));

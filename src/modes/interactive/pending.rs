@@ -17,7 +17,7 @@ pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &The
     if queued.is_empty() {
         return Vec::new();
     }
-    let row = |text: String| Row::styled(truncate(&text, columns, Ellipsis::Dots).into_owned(), dim);
+    let row = |text: String| Row::styled(truncate(&text, columns, Ellipsis::One).into_owned(), dim);
     let mut rows: Vec<Row> = queued
         .iter()
         .take(MAX_SHOWN)

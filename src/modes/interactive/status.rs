@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::session::{CompactionReason, Phase, SessionEvent, SessionState, SummarySource};
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
 
@@ -140,7 +140,7 @@ impl StatusLine {
         let warning = format!(" Not saved: {}", sanitize_line(reason));
         let mut row = Row::styled(warning, theme.style(Token::Warning));
         row.append(activity);
-        row.clip(width);
+        truncate_row(&mut row, width, Ellipsis::One);
         row
     }
 
@@ -183,7 +183,7 @@ impl StatusLine {
             ),
             Run::new(text, theme.style(Token::Muted)),
         ]);
-        row.clip(width);
+        truncate_row(&mut row, width, Ellipsis::One);
         row
     }
 }
@@ -234,6 +234,16 @@ mod tests {
             |now_ms: u64| line.row(Duration::from_millis(now_ms), "esc", None, None, 80, &theme).text();
         assert_eq!(shown(100), shown(900));
         assert_eq!(shown(4_000).trim(), "• Working… 4s (esc to interrupt)");
+    }
+
+    #[test]
+    fn activity_that_does_not_fit_ends_with_an_ellipsis() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let status = Status::Working { since: Duration::ZERO };
+        let line = StatusLine { status, is_still: true, ..StatusLine::default() };
+        let shown = |unsaved| line.row(Duration::from_secs(6), "escape", None, unsaved, 20, &theme).text();
+        assert_eq!(shown(None), " • Working… 6s (esc…");
+        assert_eq!(shown(Some("no space left")), " Not saved: no spac…");
     }
 
     #[test]

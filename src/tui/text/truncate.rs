@@ -9,8 +9,6 @@ use super::width::{graphemes, width};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ellipsis {
     None,
-    /// `...`
-    Dots,
     /// `…`
     One,
 }
@@ -19,7 +17,6 @@ impl Ellipsis {
     fn text(self) -> &'static str {
         match self {
             Self::None => "",
-            Self::Dots => "...",
             Self::One => "…",
         }
     }
@@ -107,10 +104,9 @@ mod tests {
     #[test]
     fn cuts_between_clusters() {
         for (text, max_width, ellipsis, expected) in [
-            ("hello", 5, Ellipsis::Dots, "hello"),
-            ("hello!", 5, Ellipsis::Dots, "he..."),
+            ("hello", 5, Ellipsis::One, "hello"),
             ("hello!", 5, Ellipsis::One, "hell…"),
-            ("hello!", 3, Ellipsis::Dots, "hel"),
+            ("hello!", 1, Ellipsis::One, "h"),
             ("世界世界", 5, Ellipsis::One, "世界…"),
             ("世界世界", 4, Ellipsis::One, "世…"),
             ("👨‍👩‍👧‍👦👨‍👩‍👧‍👦", 3, Ellipsis::None, "👨‍👩‍👧‍👦"),
@@ -124,7 +120,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_wider_than_asked(text in any::<String>(), max_width in 0_usize..12) {
-            prop_assert!(width(&truncate(&text, max_width, Ellipsis::Dots)) <= max_width);
+            prop_assert!(width(&truncate(&text, max_width, Ellipsis::One)) <= max_width);
             prop_assert!(width(&truncate_middle(&text, max_width)) <= max_width);
             let mut row = Row::styled(text, ratatui::style::Style::new());
             truncate_row(&mut row, u16::try_from(max_width).unwrap(), Ellipsis::One);

@@ -177,12 +177,12 @@ fn conversation_without_colours() {
 
      Steering: stop
      Follow-up: go on
-     ↳ alt+up to edit them · /queue to change...
+     ↳ alt+up to edit them · /queue to change, …
     ── enter: deliver queued messages now ──────
 
     ────────────────────────────────────────────
     ~/project
-    0.0%/200k  sonata-4-large-2026-10-01 • th...
+    0.0%/200k  sonata-4-large-2026-10-01 • thin…
     ");
 }
 

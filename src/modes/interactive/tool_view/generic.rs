@@ -27,7 +27,7 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
         rows
     } else {
         let short = |(key, value): (&String, &Value)| {
-            Run::new(truncate(&argument(key, value), VALUE_CELLS, Ellipsis::Dots), style)
+            Run::new(truncate(&argument(key, value), VALUE_CELLS, Ellipsis::One), style)
         };
         title(state, arguments.iter().map(short), cx)
     };

@@ -17,7 +17,7 @@ use super::super::transcript::RenderCx;
 use super::{End, Output, ToolState};
 
 /// In place of an argument that has not arrived.
-pub(super) const MISSING: &str = "...";
+pub(super) const MISSING: &str = "…";
 
 /// Maximum rows of a title while collapsed.
 const TITLE_ROWS: usize = 10;
@@ -143,12 +143,12 @@ pub(in super::super) fn tail(
 pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> Row {
     let noun = if n_lines == 1 { "line" } else { "lines" };
     let key = &cx.view.expand_key;
-    let plain = format!("... ({n_lines} {which} {noun})");
+    let plain = format!("… ({n_lines} {which} {noun})");
     let texts = match cx.view.expanded {
         true => vec![plain],
         false => vec![
-            format!("... ({n_lines} {which} {noun}, {key} to expand)"),
-            format!("... ({n_lines} {which} {noun}, {key})"),
+            format!("… ({n_lines} {which} {noun}, {key} to expand)"),
+            format!("… ({n_lines} {which} {noun}, {key})"),
             plain,
         ],
     };
@@ -191,7 +191,7 @@ pub(super) fn title(
         title.push(Run::new(" ", Style::new()));
         title.push(run);
     }
-    // Dots in place of an argument say the same.
+    // An ellipsis in place of an argument says the same.
     if let Some(pending) = state.pending(cx).filter(|_| title.last().is_none_or(|run| run.text != MISSING)) {
         title.push(Run::new(" ", Style::new()));
         title.push(pending);
@@ -199,7 +199,7 @@ pub(super) fn title(
     runs(&title, cx)
 }
 
-/// The path argument, or dots until it arrives.
+/// The path argument, or an ellipsis until it arrives.
 pub(super) fn path(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Run {
     match state.text("path").filter(|path| !path.is_empty()) {
         Some(path) => cx.path(path, cx.style(Token::Accent)),

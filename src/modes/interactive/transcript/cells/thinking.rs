@@ -11,7 +11,7 @@ use super::super::render::RenderCx;
 use super::streamed::StreamedText;
 
 /// Replaces hidden thinking.
-const LABEL: &str = "Thinking...";
+const LABEL: &str = "Thinking…";
 
 /// Before each row where thinking has no colour of its own: italics are not seen everywhere.
 const PLAIN_MARK: &str = "┊ ";

@@ -104,7 +104,7 @@ fn thinking_runs_are_one_cell_and_can_be_hidden() {
     stage.change_view(|view| view.hide_thinking = true);
     insta::assert_snapshot!(stage.text(40), @"
     |
-    | Thinking...
+    | Thinking…
     |
     | Done.
     ");
@@ -117,7 +117,7 @@ fn bash_while_it_runs() {
     insta::assert_snapshot!(stage.text(40), @"
     |
     |
-    | $ ...
+    | $ …
     |
     ");
     stage.delta(0, r#"{"command":"seq 1"#);
@@ -135,7 +135,7 @@ fn bash_while_it_runs() {
     |
     | $ seq 1 12; exit 3 (timeout 30s)
     |
-    | ... (7 earlier lines, ctrl+o)
+    | … (7 earlier lines, ctrl+o to expand)
     | line 8
     | line 9
     | line 10
@@ -151,7 +151,7 @@ fn bash_while_it_runs() {
     |
     | $ seq 1 12; exit 3 (timeout 30s)
     |
-    | ... (2 earlier lines)
+    | … (2 earlier lines)
     | line 3
     | line 4
     | line 5
@@ -177,7 +177,7 @@ fn bash_that_failed() {
     |
     | $ seq 1 12; exit 3
     |
-    | ... (7 earlier lines, ctrl+o to expand)
+    | … (7 earlier lines, ctrl+o to expand)
     | line 8
     | line 9
     | line 10
@@ -249,7 +249,7 @@ fn long_output_counts_rows_of_the_screen() {
     | two
     | EOF
     |
-    | ... (4 earlier lines, ctrl+o)
+    | … (4 earlier lines, ctrl+o to expand)
     | word word word word word word word
     | word word word word word word word
     | word word word word word word word
@@ -304,7 +304,7 @@ fn read_that_failed() {
     |   line 8
     |   line 9
     |   line 10
-    |   ... (2 more lines, ctrl+o to expand)
+    |   … (2 more lines, ctrl+o to expand)
     |
     ");
 }
@@ -436,7 +436,7 @@ fn write_shows_its_content_as_it_arrives() {
     | // more
     | // more
     | // more
-    | ... (5 more lines, ctrl+o to expand)
+    | … (5 more lines, ctrl+o to expand)
     |
     ");
 }
@@ -472,7 +472,7 @@ fn findings_are_cut_after_15_rows() {
     | line 13
     | line 14
     | line 15
-    | ... (1 more line, ctrl+o to expand)
+    | … (1 more line, ctrl+o to expand)
     |
     | [16 matches limit reached. Use limit=32 for more, or refine pattern]
     |
@@ -522,7 +522,7 @@ fn other_tools_show_their_arguments() {
     | line 8
     | line 9
     | line 10
-    | ... (2 more lines, ctrl+o to expand)
+    | … (2 more lines, ctrl+o to expand)
     |
     "#);
     insta::assert_snapshot!(stage.expanded(true).text(40), @r#"
@@ -635,7 +635,7 @@ fn commands_of_the_user() {
     |────────────────────────────────────────
     | $ seq 25
     |
-    | ... (5 earlier lines, ctrl+o)
+    | … (5 earlier lines, ctrl+o to expand)
     | line 6
     | line 7
     | line 8

@@ -266,9 +266,9 @@ fn hints_name_the_key_that_expands() {
     let ls = call("ls", json!({}));
     let mut stage = called(&ls, result(&ls, &numbered(20)));
     stage.change_view(|view| view.expand_key = "alt+e".to_owned());
-    assert!(stage.text(80).contains("... (5 more lines, alt+e to expand)"));
-    assert!(stage.text(30).contains("... (5 more lines, alt+e)"));
-    assert!(stage.text(12).contains("... (5 mo"));
+    assert!(stage.text(80).contains("… (5 more lines, alt+e to expand)"));
+    assert!(stage.text(30).contains("… (5 more lines, alt+e)"));
+    assert!(stage.text(12).contains("… (5 mo"));
 }
 
 /// Anything a session may say, in any order.

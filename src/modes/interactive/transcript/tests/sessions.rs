@@ -63,7 +63,7 @@ fn calls_are_joined_with_their_results() {
     |
     | $ ls -la .
     |
-    | ... (1 earlier line, ctrl+o to expand)
+    | … (1 earlier line, ctrl+o to expand)
     | drwxr-xr-x 4 root root 4096 Nov 21 10:24 .
     | drwxr-xr-x 4 root root 4096 Nov 21 10:24 ..
     | drwxr-xr-x 7 root root 4096 Nov 21 10:24 .git
