@@ -4,6 +4,7 @@
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
@@ -95,10 +96,11 @@ impl UserBash {
                 // The session may have ended; the command is then cancelled as well.
                 drop(output.send((id, UserBashEvent::Output(chunk.to_owned()))));
             };
+            let started = clock.monotonic();
             let command = run_user_command(&config, &text, &cwd, &cancel, on_output);
             let event = match AssertUnwindSafe(command).catch_unwind().await {
                 Ok(Ok(outcome)) => {
-                    UserBashEvent::Ended(execution(text, outcome, exclude_from_context, &clock))
+                    UserBashEvent::Ended(execution(text, outcome, exclude_from_context, started, &clock))
                 }
                 Ok(Err(error)) => UserBashEvent::Failed(error.to_string()),
                 Err(panic) => UserBashEvent::Failed(panic_text(&*panic)),
@@ -149,8 +151,10 @@ fn execution(
     command: String,
     outcome: UserBashOutcome,
     exclude_from_context: bool,
+    started: Duration,
     clock: &Clock,
 ) -> BashExecution {
+    let duration = clock.monotonic().saturating_sub(started);
     BashExecution {
         command,
         output: outcome.output,
@@ -158,6 +162,7 @@ fn execution(
         cancelled: outcome.cancelled,
         truncated: outcome.truncated,
         full_output_path: outcome.full_output_path.map(|path| path.display().to_string()),
+        duration_ms: Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
         timestamp: Millis(clock.now_ms()),
         exclude_from_context: exclude_from_context.then_some(true),
         extra: Extra::new(),

@@ -734,7 +734,7 @@ fn the_first_minute_with_the_demo_model() {
     pty.wait_text("has 3 lines");
     pty.keys("!echo from the shell\r");
     pty.wait("the output and the end of the command", |rows| {
-        rows.iter().any(|row| row.trim() == "from the shell")
+        rows.iter().any(|row| row.trim() == "│ from the shell")
             && !rows.iter().any(|row| row.contains("to stop)"))
     });
     pty.keys("/name The demo\r");

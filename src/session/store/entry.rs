@@ -493,6 +493,9 @@ pub struct BashExecution {
     /// File with the complete output, if `output` is only its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
+    /// How long it ran; an addition to the original's format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
     /// When it ended.
     #[serde(default)]
     pub timestamp: Millis,

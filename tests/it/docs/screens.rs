@@ -90,7 +90,7 @@ fn draw(scene: &Scene, theme: &str, palette: &Palette) -> String {
     pty.wait_idle();
     (scene.play)(&pty);
     let label = format!("{} ({theme} theme)", scene.label);
-    pty.picture(|screen| svg::svg(screen, 0..used(screen), palette, &label))
+    super::without_durations(&pty.picture(|screen| svg::svg(screen, 0..used(screen), palette, &label)))
 }
 
 /// The rows of the screen up to the last with text.

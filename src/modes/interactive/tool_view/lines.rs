@@ -208,7 +208,7 @@ pub(super) fn path(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Run {
 }
 
 /// What the result of a call that did not succeed begins with.
-pub(super) fn end_mark(end: End) -> (&'static str, Token) {
+pub(in super::super) fn end_mark(end: End) -> (&'static str, Token) {
     match end {
         End::Skipped => ("– ", Token::Muted),
         End::Success | End::Failure => ("✗ ", Token::Error),
@@ -254,7 +254,7 @@ pub(in super::super) fn image_label(block: &ContentBlock) -> Option<String> {
 }
 
 /// `4.2s`, `1m 30s`, `2h 3m 4s`.
-pub(super) fn duration(time: Duration) -> String {
+pub(in super::super) fn duration(time: Duration) -> String {
     let secs = time.as_secs();
     match secs {
         0..60 => format!("{}.{}s", secs, time.subsec_millis() / 100),

@@ -1,11 +1,13 @@
 //! A `!` or `!!` command of the user.
 
+use std::time::Duration;
+
 use crate::session::BashExecution;
 use crate::tui::text::{Row, Run, Wrap, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
-use super::super::render::{RenderCx, indented, side};
+use super::super::render::{RenderCx, side};
 
 /// Maximum rows of output while it runs, and afterwards while collapsed.
 const TAIL_ROWS: usize = 20;
@@ -78,7 +80,9 @@ impl BashCell {
 
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
         let frame = cx.style(if self.excluded { Token::Dim } else { Token::BashMode });
-        let inner = cx.narrower(2 * side(cx.width));
+        // The bar is where the editor has no border and tool calls have a background.
+        let bar = if side(cx.width) > 0 { " │ " } else { "" };
+        let inner = cx.narrower(4 * side(cx.width));
         let style = if self.excluded { frame } else { cx.bold(Token::BashMode) };
         let mut title = vec![Run::new("$ ", style)];
         title.extend(tool_view::judged(self.command.trim(), style, cx));
@@ -103,11 +107,8 @@ impl BashCell {
                 content.extend(status);
             }
         }
-        let rule = || Row::styled("─".repeat(usize::from(cx.width)), frame).as_frame();
-        let mut rows = vec![rule()];
-        rows.extend(content.into_iter().map(|row| indented(row, cx.width)));
-        rows.push(rule());
-        rows
+        content.iter_mut().for_each(|row| row.indent(bar, frame));
+        content
     }
 }
 
@@ -122,14 +123,15 @@ fn add_live(output: &mut String, chunk: &str) {
     }
 }
 
-/// The outcome, if it is worth a line.
+/// The outcome if it is worth a line, and the duration.
 fn status(execution: &BashExecution, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
+    let (failure, error) = tool_view::end_mark(tool_view::End::Failure);
     let ended = match execution.exit_code {
-        _ if execution.cancelled => Some((Token::Warning, "Command cancelled".to_owned())),
+        _ if execution.cancelled => Some((Token::Warning, "– Command cancelled".to_owned())),
         Some(0) => None,
-        Some(code) => Some((Token::Error, format!("Command exited with code {code}"))),
-        None => Some((Token::Error, "Command did not run".to_owned())),
+        Some(code) => Some((error, format!("{failure}Command exited with code {code}"))),
+        None => Some((error, format!("{failure}Command did not run"))),
     };
     if let Some((token, text)) = ended {
         rows.extend(wrap_plain(&text, cx.width, cx.style(token)));
@@ -142,6 +144,10 @@ fn status(execution: &BashExecution, cx: &RenderCx<'_>) -> Vec<Row> {
             note.push(Run::new("; /output shows it", cx.style(Token::Muted)));
         }
         rows.extend(Wrap::new(cx.width).runs(&note));
+    }
+    if let Some(millis) = execution.duration_ms {
+        let took = format!("Took {}", tool_view::duration(Duration::from_millis(millis)));
+        rows.extend(wrap_plain(&took, cx.width, cx.style(Token::Muted)));
     }
     rows
 }

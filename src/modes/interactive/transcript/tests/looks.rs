@@ -606,12 +606,10 @@ fn progress_of_a_command_is_written_over_while_it_runs_as_afterwards() {
     assert_eq!(stage.text(40), running);
     insta::assert_snapshot!(running, @"
     |
-    |────────────────────────────────────────
-    | $ make
-    |
-    | start
-    | 100%
-    |────────────────────────────────────────
+    | │ $ make
+    | │
+    | │ start
+    | │ 100%
     ");
 }
 
@@ -632,66 +630,60 @@ fn commands_of_the_user() {
         .event(SessionEvent::BashOutput { id: BashId::default(), chunk: numbered(25) });
     insta::assert_snapshot!(stage.text(40), @"
     |
-    |────────────────────────────────────────
-    | $ seq 25
-    |
-    | … (5 earlier lines, ctrl+o to expand)
-    | line 6
-    | line 7
-    | line 8
-    | line 9
-    | line 10
-    | line 11
-    | line 12
-    | line 13
-    | line 14
-    | line 15
-    | line 16
-    | line 17
-    | line 18
-    | line 19
-    | line 20
-    | line 21
-    | line 22
-    | line 23
-    | line 24
-    | line 25
-    |────────────────────────────────────────
+    | │ $ seq 25
+    | │
+    | │ … (5 earlier lines, ctrl+o)
+    | │ line 6
+    | │ line 7
+    | │ line 8
+    | │ line 9
+    | │ line 10
+    | │ line 11
+    | │ line 12
+    | │ line 13
+    | │ line 14
+    | │ line 15
+    | │ line 16
+    | │ line 17
+    | │ line 18
+    | │ line 19
+    | │ line 20
+    | │ line 21
+    | │ line 22
+    | │ line 23
+    | │ line 24
+    | │ line 25
     ");
     let execution = BashExecution { command: "seq 2".into(), output: numbered(2), ..Default::default() };
-    stage.event(ended(BashExecution { exit_code: Some(3), ..execution.clone() }));
+    stage.event(ended(BashExecution { exit_code: Some(3), duration_ms: Some(1_200), ..execution.clone() }));
     insta::assert_snapshot!(stage.text(40), @"
     |
-    |────────────────────────────────────────
-    | $ seq 25
-    |
-    | line 1
-    | line 2
-    |
-    | Command exited with code 3
-    |────────────────────────────────────────
+    | │ $ seq 25
+    | │
+    | │ line 1
+    | │ line 2
+    | │
+    | │ ✗ Command exited with code 3
+    | │ Took 1.2s
     ");
     stage.event(started("env", true));
     stage.event(ended(BashExecution { exclude_from_context: Some(true), cancelled: true, ..execution }));
     insta::assert_snapshot!(stage.text(40), @"
     |
-    |────────────────────────────────────────
-    | $ seq 25
+    | │ $ seq 25
+    | │
+    | │ line 1
+    | │ line 2
+    | │
+    | │ ✗ Command exited with code 3
+    | │ Took 1.2s
     |
-    | line 1
-    | line 2
-    |
-    | Command exited with code 3
-    |────────────────────────────────────────
-    |
-    |────────────────────────────────────────
-    | $ env (not shown to the model)
-    |
-    | line 1
-    | line 2
-    |
-    | Command cancelled
-    |────────────────────────────────────────
+    | │ $ env (not shown to the model)
+    | │
+    | │ line 1
+    | │ line 2
+    | │
+    | │ – Command cancelled
     ");
 }
 

@@ -88,24 +88,19 @@ fn calls_are_joined_with_their_results() {
 fn commands_of_the_user_are_shown() {
     insta::assert_snapshot!(open("rpc-bash.jsonl").text(40), @"
     |
-    |────────────────────────────────────────
-    | $ echo one; echo two
+    | │ $ echo one; echo two
+    | │
+    | │ one
+    | │ two
     |
-    | one
-    | two
-    |────────────────────────────────────────
+    | │ $ exit 3
+    | │
+    | │ ✗ Command exited with code 3
     |
-    |────────────────────────────────────────
-    | $ exit 3
-    |
-    | Command exited with code 3
-    |────────────────────────────────────────
-    |
-    |────────────────────────────────────────
-    | $ echo hidden (not shown to the model)
-    |
-    | hidden
-    |────────────────────────────────────────
+    | │ $ echo hidden (not shown to the
+    | │ model)
+    | │
+    | │ hidden
     |
     |
     | SCN:text tokens=8
