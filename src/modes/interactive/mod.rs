@@ -187,6 +187,7 @@ impl Interactive {
 
     /// Follows that another process stopped this one, and the shell continued it.
     fn on_continued(&mut self) {
+        self.set_time();
         let taken = self.terminal.take_back(&mut self.app);
         self.exit_unless_written(taken);
         self.frames.request(FRAME);
@@ -448,6 +449,8 @@ impl Interactive {
             ScreenEffect::Suspend => {
                 self.settle_size();
                 self.terminal.suspend(&mut self.app).ok();
+                self.set_time();
+                self.terminal.resumed_at = Some(self.app.now);
                 self.frames.request(FRAME);
             }
             ScreenEffect::OpenEditor(text) => {

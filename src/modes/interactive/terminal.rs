@@ -1,7 +1,7 @@
 //! The terminal of interactive mode: painter, input, modes and size.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ratatui::layout::{Position, Size};
 
@@ -45,8 +45,8 @@ pub(super) struct Terminal {
     /// When rows with pictures last moved on the alternate screen.
     moved_at: Duration,
     pub(super) continuations: Continuations,
-    /// When the user resumed pi.
-    lent_until: Option<Instant>,
+    /// When the user last resumed pi.
+    pub(super) resumed_at: Option<Duration>,
 }
 
 /// How every screen is drawn.
@@ -76,7 +76,7 @@ impl Terminal {
             drawing,
             moved_at: Duration::ZERO,
             continuations,
-            lent_until: None,
+            resumed_at: None,
         }
     }
 
@@ -286,9 +286,7 @@ impl Terminal {
     /// # Errors
     /// If the terminal cannot be restored or the process cannot be stopped.
     pub(super) fn suspend(&mut self, app: &mut App) -> Result<(), String> {
-        let result = self.lend(app, || os::stop_job().map_err(|error| error.to_string()));
-        self.lent_until = Some(Instant::now());
-        result
+        self.lend(app, || os::stop_job().map_err(|error| error.to_string()))
     }
 
     /// Takes the terminal over again after this process was stopped without being asked to. The
@@ -298,7 +296,7 @@ impl Terminal {
     /// If the terminal cannot be taken over.
     pub(super) fn take_back(&mut self, app: &mut App) -> io::Result<()> {
         // The signal of a job that was suspended arrives after it has taken the terminal back.
-        if self.lent_until.is_some_and(|at| at.elapsed() < SAME_CONTINUATION) {
+        if self.resumed_at.is_some_and(|at| app.now.saturating_sub(at) < SAME_CONTINUATION) {
             return Ok(());
         }
         self.input.pause();
