@@ -27,7 +27,7 @@ use super::attention;
 use super::clipboard::{self, COPIED_BY_TERMINAL};
 use super::commands;
 use super::completion;
-use super::dialogs::Dialogs;
+use super::dialogs::{AskedBy, Dialogs};
 use super::export;
 use super::footer::Footer;
 use super::fullscreen::{self, Fullscreen};
@@ -257,8 +257,8 @@ impl App {
     // Trust.
 
     /// Asks about the folder of the session, replacing an earlier question.
-    pub(super) fn open_trust(&mut self) {
-        self.dialogs.open_trust(&self.session, self.home.as_deref());
+    pub(super) fn open_trust(&mut self, by: AskedBy) {
+        self.dialogs.open_trust(by, &self.session, self.home.as_deref());
     }
 
     // Notices.
@@ -322,7 +322,9 @@ impl App {
             }
             SessionEvent::SettingsChanged { keys } => self.on_settings_changed(keys, out),
             SessionEvent::SelectionChanged => out.push(ScreenEffect::SetTitle(self.title()).into()),
-            SessionEvent::Question(question) if question.kind == QuestionKind::Trust => self.open_trust(),
+            SessionEvent::Question(question) if question.kind == QuestionKind::Trust => {
+                self.open_trust(AskedBy::Session);
+            }
             SessionEvent::Question(question) => self.dialogs.open_question(question),
             SessionEvent::Ended { .. } => self.on_session_ended(),
             SessionEvent::BranchSummaryEnded { aborted: true, target, .. } => {

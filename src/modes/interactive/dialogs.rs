@@ -30,13 +30,20 @@ pub(super) struct Dialogs {
 /// A dialog; those that code outside can close or change have a variant of
 /// their own.
 enum Open {
-    Trust(TrustDialog),
+    Trust(TrustDialog, AskedBy),
     Login(LoginDialog),
     Question(QuestionDialog),
     Tree(Box<TreeDialog>),
     Sessions(Box<SessionsDialog>),
     Summary(Box<SummaryReview>),
     Other(Box<dyn Overlay>),
+}
+
+/// Who opened a dialog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AskedBy {
+    User,
+    Session,
 }
 
 impl Open {
@@ -46,7 +53,7 @@ impl Open {
 
     fn overlay(&mut self) -> &mut dyn Overlay {
         match self {
-            Self::Trust(dialog) => dialog,
+            Self::Trust(dialog, _) => dialog,
             Self::Login(dialog) => dialog,
             Self::Question(dialog) => dialog,
             Self::Tree(dialog) => &mut **dialog,
@@ -68,7 +75,7 @@ impl Dialogs {
 
     /// Whether the user opened one of them.
     pub(super) fn has_chosen(&self) -> bool {
-        self.open.iter().any(|open| !matches!(open, Open::Trust(_) | Open::Question(_)))
+        self.open.iter().any(|open| !matches!(open, Open::Trust(_, AskedBy::Session) | Open::Question(_)))
     }
 
     /// Passes an input to the top dialog.
@@ -240,14 +247,14 @@ impl Dialogs {
 
     /// Asks whether to trust the session's folder, replacing an earlier question.
     /// Paths are shown with `~` for `home`.
-    pub(super) fn open_trust(&mut self, session: &SessionState, home: Option<&Path>) {
+    pub(super) fn open_trust(&mut self, by: AskedBy, session: &SessionState, home: Option<&Path>) {
         self.close_trust();
-        put(&mut self.open, Open::Trust(TrustDialog::new(&session.project, &session.cwd, home)));
+        put(&mut self.open, Open::Trust(TrustDialog::new(&session.project, &session.cwd, home), by));
     }
 
     /// Withdraws the question about trust.
     pub(super) fn close_trust(&mut self) {
-        self.open.retain(|open| !matches!(open, Open::Trust(_)));
+        self.open.retain(|open| !matches!(open, Open::Trust(..)));
     }
 
     /// Asks a question of the session.

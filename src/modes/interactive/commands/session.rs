@@ -8,6 +8,7 @@ use crate::util::paths;
 use super::super::super::export::ExportFormat;
 use super::super::super::trace::{CallFilter, CallKind};
 use super::super::app::App;
+use super::super::dialogs::AskedBy;
 use super::super::export::ExportRequest;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::overlays::{Confirmation, QueuedMessages};
@@ -108,7 +109,7 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "trust",
         args: "",
         help: "Choose whether to trust this directory and load its skills, templates, settings and system prompts",
-        run: |app, _, _| app.open_trust(),
+        run: |app, _, _| app.open_trust(AskedBy::User),
     },
     Command {
         name: "reload",

@@ -10,6 +10,8 @@ use ratatui::layout::Position;
 
 use crate::tui::term::InlineWindow;
 
+use super::super::commands;
+use super::super::dialogs::AskedBy;
 use super::super::msg::ScreenEffect;
 use super::super::over_screen::{self, MainScreen, OverScreen};
 use super::super::ui::Ui;
@@ -173,7 +175,8 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let opened = ["/hotkeys<enter>", "/settings<enter>", "<ctrl+l>", "/scoped-models<enter>"];
+    let opened =
+        ["/hotkeys<enter>", "/settings<enter>", "<ctrl+l>", "/scoped-models<enter>", "/trust<enter>"];
     let step = prop_oneof![
         2 => (1_usize..90).prop_map(Step::Append),
         3 => prop::sample::select(opened.to_vec()).prop_map(Step::Open),
@@ -226,6 +229,46 @@ fn terminal_of_any_height_keeps_dialogs_out_of_its_scrollback() {
             screens.resize(Size::new(80, height));
         }
         screens.append(40);
+        screens.check(true);
+    }
+}
+
+/// Also those without a text cursor, such as the one about trust.
+#[test]
+fn every_dialog_of_a_command_leaves_the_transcript_as_it_was_at_any_width() {
+    let mut n_opened = 0;
+    for command in commands::all() {
+        let mut screens = Screens::<ReflowingTerminal>::new(Size::new(80, 24));
+        (0..6).for_each(|_| screens.append(30));
+        (command.run)(&mut screens.stage.app, "", &mut Vec::new());
+        screens.draw();
+        if !(screens.stage.app.dialogs.is_open() || screens.stage.app.pager.is_some()) {
+            continue;
+        }
+        n_opened += 1;
+        assert!(screens.over.is_some(), "/{}", command.name);
+        for width in [30, 80, 20, 80] {
+            screens.resize(Size::new(width, 24));
+        }
+        screens.append(30);
+        screens.check(true);
+    }
+    assert!(n_opened > 8, "{n_opened}");
+}
+
+/// One that nobody asked for is on the main screen, where its rows wrap.
+#[test]
+fn question_on_the_main_screen_leaves_the_transcript_as_it_was_at_other_widths() {
+    for widths in [[60, 80], [45, 80], [100, 50]] {
+        let mut screens = Screens::<ReflowingTerminal>::new(Size::new(80, 24));
+        (0..6).for_each(|_| screens.append(30));
+        screens.stage.app.open_trust(AskedBy::Session);
+        screens.draw();
+        assert!(screens.over.is_none());
+        for width in widths {
+            screens.resize(Size::new(width, 24));
+        }
+        screens.append(30);
         screens.check(true);
     }
 }
