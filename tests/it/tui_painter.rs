@@ -61,6 +61,8 @@ struct Stage {
     shell: usize,
     may_reset: bool,
     replayed: bool,
+    /// The cursor's row before a frame that follows a change of the size.
+    cursor_row: u16,
 }
 
 impl Stage {
@@ -73,7 +75,7 @@ impl Stage {
         let screen = InlineWindow::new(terminal, size, cursor);
         let doc = Doc { dock: rows("dock", 0..1), ..Doc::default() };
         let shell = usize::from(shell_rows);
-        Self { doc, screen, settled: 0, shell, may_reset: false, replayed: false }
+        Self { doc, screen, settled: 0, shell, may_reset: false, replayed: false, cursor_row: 0 }
     }
 
     fn append(&mut self, count: usize) {
@@ -102,7 +104,10 @@ impl Stage {
                 let sequence = &text[at + 2..];
                 let end = sequence.find(|c: char| c.is_ascii_alphabetic()).unwrap();
                 match &sequence[end..=end] {
-                    "J" => assert!(reset || is_below(&text[..at]), "erases the display: {sequence:?}"),
+                    "J" => {
+                        let is_allowed = reset || is_below(&text[..at], self.cursor_row);
+                        assert!(is_allowed, "erases the display: {sequence:?}");
+                    }
                     "r" => assert!(reset && end == 0, "scroll region: {sequence:?}"),
                     // Inserted rows push others off the end of the screen, never to the scrollback.
                     "S" | "T" | "M" => panic!("scrolls a region: {sequence:?}"),
@@ -161,8 +166,14 @@ impl Stage {
     }
 }
 
-/// Whether the cursor was just moved to a row below the first.
-fn is_below(text: &str) -> bool {
+/// Whether the cursor was just moved to a row below the first: by its number, to the next one, or from
+/// `cursor_row`.
+fn is_below(text: &str, cursor_row: u16) -> bool {
+    let up = text.strip_suffix("A\r").and_then(|text| text.rsplit_once("\x1b[")?.1.parse::<u16>().ok());
+    let stays = text.ends_with("\x1b[0m\r") && cursor_row > 0;
+    if stays || text.ends_with("\n\r") || up.is_some_and(|up| up < cursor_row) {
+        return true;
+    }
     let moved = text.rsplit_once("\x1b[").and_then(|(_, last)| last.strip_suffix(";1H"));
     moved.and_then(|row| row.parse().ok()).is_some_and(|row: u16| row > 1)
 }
@@ -225,6 +236,7 @@ fn run(size: Size, shell_rows: u16, steps: &[Step], native_height: bool) {
                 let size = Size::new(stage.screen.size().width, height);
                 stage.screen.sink_mut().resize(size);
                 let cursor = stage.screen.sink().cursor();
+                stage.cursor_row = cursor.y;
                 stage.screen.resized(size, Some(cursor), &Unchanged);
             }
             Step::Height(_) => {}
@@ -313,6 +325,7 @@ fn a_new_height_keeps_every_row() {
         let size = Size::new(40, height);
         stage.screen.sink_mut().resize(size);
         let cursor = stage.screen.sink().cursor();
+        stage.cursor_row = cursor.y;
         stage.screen.resized(size, Some(cursor), &Unchanged);
         stage.draw(&[]);
         stage.append(2);

@@ -531,8 +531,13 @@ fn rows_are_replaced_where_erased_ones_continue_a_line() {
         stage.draw();
         let written = String::from_utf8(stage.window.sink_mut().take_bytes()).unwrap();
         assert!(!written.contains("\x1b[J"), "{written:?}");
-        // The last row in `ESC [ row ; 1 H ESC [ count M`.
-        let deleted = (2..24).any(|row| written.contains(&format!("\x1b[{row};1H\x1b[{}M", 25 - row)));
+        // All rows to the last one: from the row that `ESC [ count A` leads to, or from the one below it.
+        let up = |n: u16| (reply.y + 1).checked_sub(n).filter(|row| *row > 0);
+        let deleted = (1..24).any(|n| {
+            let whole = up(n).map(|row| format!("\x1b[{n}A\r\x1b[{}M", 25 - row));
+            let below = format!("\x1b[{n}A\r\x1b[K\x1b[0m\n\r\x1b[23M");
+            whole.is_some_and(|whole| written.contains(&whole)) || written.contains(&below)
+        });
         assert!(deleted, "{written:?}");
         stage.check();
     }

@@ -17,6 +17,9 @@ const SECOND: Duration = Duration::from_secs(1);
 const RESIZE_REST: Duration = Duration::from_millis(75);
 /// A change of the size after this time is followed at once.
 const RESIZE_PAUSE: Duration = Duration::from_millis(300);
+/// How long after a change of the size the system may not know of the next one. tmux tells programs every
+/// 250 ms.
+const UNKNOWN_SIZE: Duration = Duration::from_millis(400);
 
 /// The times of the last and the next frame.
 #[derive(Default)]
@@ -76,6 +79,11 @@ impl FrameClock {
     pub(super) fn on_resized(&mut self) {
         self.resize_at = None;
         self.resized_at = Some(Instant::now());
+    }
+
+    /// Whether the size may have changed again without the system knowing it.
+    pub(super) fn may_change_size(&self) -> bool {
+        self.resized_at.is_some_and(|at| Instant::now() < at + UNKNOWN_SIZE)
     }
 
     /// Begins a frame. `false` if it must wait until the size is stable.

@@ -43,6 +43,7 @@ mod sections;
 mod session_facts;
 mod session_link;
 mod session_picker;
+mod size;
 mod start;
 mod status;
 mod terminal;
@@ -80,6 +81,7 @@ use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use overlays::SummaryReview;
 use pictures::PictureView;
 use session_picker::SessionsEffect;
+use size::SIZE_RETRIES;
 use terminal::Terminal;
 use theme_files::{ThemePlaces, trusted_project};
 
@@ -357,7 +359,7 @@ impl Interactive {
         if !self.frames.begin() {
             return;
         }
-        if self.terminal.new_size().is_some() {
+        if self.has_other_size() {
             // The size changed but its event has not arrived; a frame of the old
             // size would be drawn in the wrong rows.
             return self.frames.on_resize();
@@ -377,11 +379,23 @@ impl Interactive {
         self.frames.on_drawn();
     }
 
+    /// Whether the painted size is no longer that of the terminal.
+    fn has_other_size(&mut self) -> bool {
+        self.terminal.has_new_size() || self.frames.may_change_size() && !self.terminal.keeps_size()
+    }
+
     fn follow_size(&mut self) {
-        self.frames.on_resized();
         self.follow_cell_size();
-        self.terminal.follow_size(&mut self.app);
-        self.paint();
+        for _ in 0..SIZE_RETRIES {
+            self.terminal.follow_size(&mut self.app);
+            self.paint();
+            self.frames.on_resized();
+            if self.exit.is_some() || self.terminal.was_shown() {
+                return;
+            }
+        }
+        // It still changes.
+        self.frames.on_resize();
     }
 
     /// Makes pictures for cells of another size, after a change of the font.
@@ -396,7 +410,7 @@ impl Interactive {
     /// Follows a change of size immediately, because the next step
     /// must know the positions of the rows.
     fn settle_size(&mut self) {
-        if self.terminal.new_size().is_some() {
+        if self.has_other_size() {
             self.follow_size();
         }
     }

@@ -112,7 +112,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let mut input = InputBroker::new(escape_wait);
     let status = program_status::is_shown(&start.env);
     input.ask_with_cursor(Questions { status: status.is_none(), ..questions(&start.env) });
-    let cursor = input.cursor_position();
+    let cursor = input.ask_screen().cursor;
     let size = input.size().unwrap_or(Size::new(80, 24));
     let sink = TerminalOutput::stdout().context("cannot write to the terminal")?;
     let cursor = cursor.unwrap_or(Position::new(0, 0));

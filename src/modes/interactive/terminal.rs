@@ -6,7 +6,9 @@ use std::time::Duration;
 use ratatui::layout::{Position, Size};
 
 use crate::config::{Env, ResizeMode};
-use crate::tui::term::{Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
+use crate::tui::term::{
+    Control, FrameGuard, FullscreenWindow, InputBroker, ScreenReport, TerminalGuard, TerminalOutput,
+};
 use crate::util::os::{self, Continuations};
 
 use super::super::signals::EndSignals;
@@ -14,14 +16,12 @@ use super::app::App;
 use super::appearance::{is_xterm, reflow_traits};
 use super::over_screen::{self, MainScreen, OverScreen};
 use super::pictures::PictureGallery;
+use super::size::{self, ScreenSensor};
 use super::transcript::{self, Places, RowPlace};
 use super::ui::{self, Ui};
 
 /// How long rows must not have moved before pictures are drawn over them.
 const REST: Duration = Duration::from_millis(150);
-
-/// How often the cursor is asked for again because the size changed meanwhile.
-const SIZE_RETRIES: usize = 3;
 
 /// Within this time a signal to continue belongs to what the user suspended.
 const SAME_CONTINUATION: Duration = Duration::from_secs(1);
@@ -41,6 +41,10 @@ pub(super) struct Terminal {
     /// fullscreen; `None` if there are none.
     left_at: Option<RowPlace>,
     has_drawn_inline: bool,
+    /// The size that the system knew when the screen last followed it; the terminal's may be newer.
+    known_size: Option<Size>,
+    /// Whether the next frame asks for the sizes around it.
+    asks_sizes: bool,
     drawing: Drawing,
     /// When rows with pictures last moved on the alternate screen.
     moved_at: Duration,
@@ -64,6 +68,7 @@ impl Terminal {
         input: InputBroker,
         drawing: Drawing,
     ) -> Self {
+        let known_size = input.size();
         Self {
             ui,
             guard,
@@ -73,6 +78,8 @@ impl Terminal {
             full: None,
             left_at: None,
             has_drawn_inline: false,
+            known_size,
+            asks_sizes: false,
             drawing,
             moved_at: Duration::ZERO,
             continuations,
@@ -117,14 +124,23 @@ impl Terminal {
         }
     }
 
-    /// The size, if it differs from the painted one.
-    pub(super) fn new_size(&mut self) -> Option<Size> {
-        let painted = match (&self.full, &self.over) {
-            (Some(full), _) => full.size(),
-            (None, Some(over)) => over.size(),
-            (None, None) => self.ui.screen.size(),
-        };
-        self.input.size().filter(|size| *size != painted)
+    /// Whether the system knows of another size.
+    pub(super) fn has_new_size(&self) -> bool {
+        self.input.size().is_some_and(|size| Some(size) != self.known_size)
+    }
+
+    /// Whether the terminal's main screen still has the painted size, which the system may not know. The
+    /// next frame then finds its rows from the cursor.
+    pub(super) fn keeps_size(&mut self) -> bool {
+        if self.full.is_some() || self.over.is_some() || !self.input.reports_size() {
+            return true;
+        }
+        let report = self.input.ask_screen();
+        let screen = &mut self.ui.screen;
+        if report.cursor == Some(screen.cursor()) {
+            screen.guard_next_frame(FrameGuard::StartAtCursor);
+        }
+        report.size == Some(screen.size())
     }
 
     /// Draws the app on the screen that it wants.
@@ -183,8 +199,7 @@ impl Terminal {
     fn leave_fullscreen(&mut self, app: &mut App) -> io::Result<()> {
         self.full = None;
         self.guard.set_fullscreen(false)?;
-        let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
-        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
+        let (size, cursor) = self.returned();
         let last = self.left_at.take();
         let (theme, transcript) = (&app.theme, &mut app.transcript);
         let row = transcript::continue_after(transcript, last.as_ref(), size.width, theme, app.now);
@@ -235,7 +250,7 @@ impl Terminal {
         let size = self.input.size().unwrap_or(painted);
         if below.is_resized || size != painted {
             // Its rows and its cursor moved in the meantime.
-            self.adopt_size(app, size, Some(&below.places));
+            self.adopt_size(app, Some(&below.places));
         } else if below.is_relaid {
             self.ui.lay_out_since(app, &below.places);
         }
@@ -245,32 +260,47 @@ impl Terminal {
     /// Follows changes of the size; a frame must follow. The size may be the painted one again, but the
     /// terminal has moved or cut rows on the way.
     pub(super) fn follow_size(&mut self, app: &mut App) {
-        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
+        self.known_size = self.input.size();
+        let size = self.known_size.unwrap_or_else(|| self.ui.screen.size());
         match (&mut self.full, &mut self.over) {
             (Some(full), _) => full.resize(size),
             (None, Some(over)) => over.resize(size),
-            (None, None) => self.adopt_size(app, size, None),
+            (None, None) => {
+                self.adopt_size(app, None);
+                self.asks_sizes = self.input.reports_size();
+                if self.asks_sizes {
+                    self.ui.screen.guard_next_frame(FrameGuard::AskSizes);
+                }
+            }
         }
     }
 
-    /// Adopts a size of the main screen. `places` are where its rows were, if the transcript was laid
+    /// Adopts the size of the main screen. `places` are where its rows were, if the transcript was laid
     /// out in other ways since then.
-    fn adopt_size(&mut self, app: &mut App, mut size: Size, places: Option<&Places>) {
-        let is_wider_or_narrower = size.width != self.ui.screen.size().width;
-        if is_wider_or_narrower && app.session.settings.values.resize == ResizeMode::Replay {
-            return self.ui.replay(app, size);
+    fn adopt_size(&mut self, app: &mut App, places: Option<&Places>) {
+        let painted = self.ui.screen.size();
+        if app.session.settings.values.resize == ResizeMode::Replay {
+            let size = self.input.ask_screen().size.unwrap_or(painted);
+            if size.width != painted.width {
+                return self.ui.replay(app, size);
+            }
         }
-        // The terminal moved its rows together with the cursor.
-        let mut cursor = self.input.cursor_position();
-        for _ in 0..SIZE_RETRIES {
-            let Some(later) = self.input.size().filter(|later| *later != size) else { break };
-            size = later;
-            cursor = self.input.cursor_position();
-        }
-        match places {
-            Some(places) => self.ui.follow_size_since(app, size, cursor, places),
-            None => self.ui.follow_size(app, size, cursor),
-        }
+        size::adopt_size(&mut self.ui, app, &mut self.input, places);
+    }
+
+    /// Whether the frame after [`Self::follow_size`] was shown on a screen of its size. Otherwise the size
+    /// must be followed again.
+    pub(super) fn was_shown(&mut self) -> bool {
+        !std::mem::take(&mut self.asks_sizes)
+            || size::was_shown(&mut self.ui, self.input.sizes_around_frame())
+    }
+
+    /// Size and cursor of the main screen, after something else was shown.
+    fn returned(&mut self) -> (Size, Position) {
+        self.known_size = self.input.size();
+        let report = self.input.ask_screen();
+        let size = report.size.unwrap_or_else(|| self.ui.screen.size());
+        (size, report.cursor.unwrap_or(Position::new(0, 0)))
     }
 
     /// Sends a control that does not affect the screen's contents.
@@ -310,8 +340,7 @@ impl Terminal {
             full.resume();
             return Ok(());
         }
-        let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
-        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
+        let (size, cursor) = self.returned();
         self.ui.screen.resume_below(size, cursor);
         Ok(())
     }
@@ -338,8 +367,7 @@ impl Terminal {
         self.ui.release(app).map_err(|error| error.to_string())?;
         let result = self.guard.suspend(work).map_err(|error| error.to_string())?;
         self.signals.forget_keys();
-        let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
-        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
+        let (size, cursor) = self.returned();
         self.ui.screen.resume(size, cursor);
         result
     }
@@ -358,6 +386,16 @@ impl Terminal {
     pub(super) fn leave_untouched(mut self) {
         self.input.pause();
         self.guard.leave();
+    }
+}
+
+impl ScreenSensor for InputBroker {
+    fn known_size(&self) -> Option<Size> {
+        self.size()
+    }
+
+    fn ask_screen(&mut self) -> ScreenReport {
+        Self::ask_screen(self)
     }
 }
 

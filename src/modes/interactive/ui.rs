@@ -137,30 +137,29 @@ impl<W: Write> Ui<W> {
         self.screen.relaid(&app.transcript.moved(&places));
     }
 
-    /// Adopts a new size; `cursor` is where the terminal put its cursor. A frame must follow.
-    pub(super) fn follow_size(&mut self, app: &mut App, size: Size, cursor: Option<Position>) {
-        let places = app.transcript.places(self.screen.rows_in_view());
-        self.follow_size_since(app, size, cursor, &places);
-    }
-
-    /// The same, if the transcript was laid out in other ways since its rows were at `places`.
-    pub(super) fn follow_size_since(
+    /// Adopts a new size; `cursor` is where the terminal put its cursor, and `places` are where its rows
+    /// were. A frame must follow.
+    pub(super) fn follow_size(
         &mut self,
         app: &mut App,
         size: Size,
         cursor: Option<Position>,
         places: &Places,
     ) {
+        self.lay_out_at(app, size, places);
+        self.screen.resized(size, cursor, &app.transcript.moved(places));
+    }
+
+    /// Lays the transcript out for a screen of another size, without losing what is known about `places`.
+    pub(super) fn lay_out_at(&mut self, app: &mut App, size: Size, places: &Places) {
         keep_places(&mut app.transcript, places);
         app.transcript.layout(size.width, &app.theme, app.now);
-        self.screen.resized(size, cursor, &app.transcript.moved(places));
     }
 
     /// Lays the transcript out again for a screen of the same size, after it was laid out in other
     /// ways since its rows were at `places`.
     pub(super) fn lay_out_since(&mut self, app: &mut App, places: &Places) {
-        keep_places(&mut app.transcript, places);
-        app.transcript.layout(self.screen.size().width, &app.theme, app.now);
+        self.lay_out_at(app, self.screen.size(), places);
         self.screen.relaid(&app.transcript.moved(places));
     }
 

@@ -3,6 +3,8 @@
 //! Terminals answer in order, and all of them report their device attributes. So these are the
 //! last question, and their report means that no other answer will come.
 
+use ratatui::layout::Size;
+
 use super::super::theme::{Rgb, TerminalColors};
 
 /// What to ask a terminal. Everything else of [`TerminalAnswers`] is asked in any case.
@@ -47,6 +49,8 @@ pub(super) enum Report {
     Last,
     /// The terminal changed between light and dark.
     SchemeChanged,
+    /// The columns and rows of its text area.
+    Size(Size),
     Unknown,
 }
 
@@ -89,6 +93,12 @@ impl Questions {
 #[cfg(unix)]
 pub(super) const CELL_QUERY: &str = "\x1b[16t";
 
+/// Asks how many columns and rows the text area has (XTWINOPS).
+pub(super) const SIZE_QUERY: &str = "\x1b[18t";
+
+/// Asks where the cursor is (DSR).
+pub(super) const CURSOR_QUERY: &str = "\x1b[6n";
+
 /// The last question (DA1).
 #[cfg(unix)]
 pub(super) const LAST: &str = "\x1b[c";
@@ -120,6 +130,9 @@ impl TerminalAnswers {
         } else if let Some(answer) = body.strip_prefix("\x1b[6;").and_then(|answer| answer.strip_suffix('t'))
         {
             self.cell_pixels = cell_pixels(answer);
+        } else if let Some(answer) = body.strip_prefix("\x1b[8;").and_then(|answer| answer.strip_suffix('t'))
+        {
+            return text_size(answer).map_or(Report::Unknown, Report::Size);
         } else {
             return Report::Unknown;
         }
@@ -172,6 +185,13 @@ fn cell_pixels(text: &str) -> Option<(u16, u16)> {
     let (height, width) = text.split_once(';')?;
     let cell = (width.parse::<u16>().ok()?, height.parse::<u16>().ok()?);
     ((1..=MOST).contains(&cell.0) && (1..=MOST).contains(&cell.1)).then_some(cell)
+}
+
+/// `ROWS;COLUMNS`; `None` if one of them is zero.
+fn text_size(text: &str) -> Option<Size> {
+    let (height, width) = text.split_once(';')?;
+    let size = Size::new(width.parse().ok()?, height.parse().ok()?);
+    (size.width > 0 && size.height > 0).then_some(size)
 }
 
 /// The sequences in what arrived. A string's end is part of it.
@@ -233,6 +253,16 @@ mod tests {
         let mut answers = TerminalAnswers::default();
         assert_eq!(answers.take(b"\x1b[?997;1n"), Report::SchemeChanged);
         assert_eq!(answers.take(b"\x1b[?996n"), Report::Unknown);
+        assert_eq!(answers, TerminalAnswers::default());
+    }
+
+    #[test]
+    fn size_of_the_text_area_is_read_unless_it_is_none() {
+        let mut answers = TerminalAnswers::default();
+        assert_eq!(answers.take(b"\x1b[8;24;80t"), Report::Size(Size::new(80, 24)));
+        for report in ["\x1b[8;0;80t", "\x1b[8;24;0t", "\x1b[8;24t", "\x1b[8;70000;80t", "\x1b[8;1;2;3t"] {
+            assert_eq!(answers.take(report.as_bytes()), Report::Unknown, "{report:?}");
+        }
         assert_eq!(answers, TerminalAnswers::default());
     }
 

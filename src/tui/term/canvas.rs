@@ -23,13 +23,14 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
 use ratatui::layout::{Position, Size};
 
 use super::super::text::{LinkTarget, PromptMark, Row, is_uncertain};
+use super::answers::{CURSOR_QUERY, SIZE_QUERY};
 use super::cell_grid::CellGrid;
 use super::control::Control;
+use super::frame_bytes::{CellUpdate, FrameBytes};
 use super::picture_store::PictureStore;
 use super::pictures::ScreenPictures;
 use super::reflow::RowShape;
@@ -38,8 +39,6 @@ use super::reflow::RowShape;
 const MIN_SAVED_CELLS: i64 = 16;
 /// Length of a cursor movement, about.
 const MAX_GAP: usize = 6;
-const RESET_OF_BACKEND: &[u8] = b"\x1b[39m\x1b[49m\x1b[59m\x1b[0m";
-const RESET: &[u8] = b"\x1b[0m";
 
 /// How rows are made blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +55,7 @@ pub(super) enum Erasing {
 pub struct Canvas<W> {
     sink: W,
     /// The frame being composed.
-    bytes: Vec<u8>,
+    bytes: FrameBytes,
     size: Size,
     /// The current contents of the screen.
     shown: CellGrid,
@@ -69,6 +68,9 @@ pub struct Canvas<W> {
     prompt_marks: bool,
     /// Whether the cursor is only moved, and never shown.
     cursor_hidden: bool,
+    /// Whether the next frame asks which size the terminal has before and after it, and where its cursor
+    /// is then.
+    pub(super) asks_sizes: bool,
     pictures: ScreenPictures,
 }
 
@@ -77,7 +79,7 @@ impl<W: Write> Canvas<W> {
     pub fn new(sink: W, size: Size, cursor: Position) -> Self {
         let mut canvas = Self {
             sink,
-            bytes: Vec::new(),
+            bytes: FrameBytes::default(),
             size: Size::new(1, 1),
             shown: CellGrid::default(),
             next: CellGrid::default(),
@@ -86,6 +88,7 @@ impl<W: Write> Canvas<W> {
             links: false,
             prompt_marks: false,
             cursor_hidden: false,
+            asks_sizes: false,
             pictures: ScreenPictures::default(),
         };
         canvas.set_size(size);
@@ -184,6 +187,13 @@ impl<W: Write> Canvas<W> {
         self.cursor_visible = None;
     }
 
+    /// Makes the next frame name rows by their distance from the cursor, which is at `cursor`: the terminal
+    /// may move its rows before the frame arrives.
+    pub(super) fn start_at_cursor(&mut self, cursor: Position) {
+        self.cursor = cursor;
+        self.bytes.start_at_cursor(cursor.y);
+    }
+
     /// Replaces screen rows. Other rows stay unchanged.
     ///
     /// # Errors
@@ -210,7 +220,7 @@ impl<W: Write> Canvas<W> {
             }
             // Written trailing spaces would become text when the row is copied.
             if self.shown.text_end(y) > self.next.text_end(y) {
-                write!(self.bytes, "\x1b[{};1H\x1b[K", y + 1)?;
+                self.bytes.push_at(y, "\x1b[K")?;
                 self.shown.erase_row(y);
             }
             if self.links {
@@ -233,12 +243,11 @@ impl<W: Write> Canvas<W> {
         for run in updates.chunk_by(is_one_run) {
             let link = run.first().and_then(link_of);
             if let Some(link) = link {
-                write!(self.bytes, "\x1b]8;id={:x};{}\x1b\\", link_id(link), link.as_str())?;
+                self.bytes.push(format!("\x1b]8;id={:x};{}\x1b\\", link_id(link), link.as_str()));
             }
-            CrosstermBackend::new(&mut self.bytes).draw(run.iter().copied())?;
-            shorten_reset(&mut self.bytes);
+            self.bytes.draw(run)?;
             if link.is_some() {
-                write!(self.bytes, "\x1b]8;;\x1b\\")?;
+                self.bytes.push("\x1b]8;;\x1b\\");
             }
         }
         self.write_prompt_marks(changed)?;
@@ -256,7 +265,7 @@ impl<W: Write> Canvas<W> {
         if !self.prompt_marks {
             return Ok(());
         }
-        let mut is_open = false;
+        let mut is_open = None;
         for &y in changed {
             let Some(mark) = self.next.mark(y).filter(|mark| self.shown.mark(y) != Some(*mark)) else {
                 continue;
@@ -265,12 +274,12 @@ impl<W: Write> Canvas<W> {
                 PromptMark::Begin => "\x1b]133;A;redraw=0\x1b\\",
                 PromptMark::End => "\x1b]133;B\x1b\\\x1b]133;C\x1b\\",
             };
-            write!(self.bytes, "\x1b[{};1H{sequence}", y + 1)?;
-            is_open = mark == PromptMark::Begin;
+            self.bytes.push_at(y, sequence)?;
+            is_open = (mark == PromptMark::Begin).then_some(y);
         }
-        if is_open {
+        if let Some(begin) = is_open {
             // The end is below the screen; the row under the beginning is part of the prompt.
-            self.write("\x1b[B\x1b]133;C\x1b\\")?;
+            self.bytes.push_at((begin + 1).min(self.size.height - 1), "\x1b]133;C\x1b\\")?;
         }
         Ok(())
     }
@@ -283,8 +292,8 @@ impl<W: Write> Canvas<W> {
         if rows == 0 {
             return Ok(());
         }
-        write!(self.bytes, "\x1b[{};1H", self.size.height)?;
-        self.write(&"\n".repeat(usize::from(rows)))?;
+        self.bytes.go_to(Position::new(0, self.size.height - 1))?;
+        self.bytes.feed_lines(rows);
         self.shown.scroll_up(rows);
         self.next.scroll_up(rows);
         Ok(())
@@ -295,7 +304,7 @@ impl<W: Write> Canvas<W> {
     /// # Errors
     /// Like [`Self::show`].
     fn insert_rows(&mut self, y: u16, n: u16) -> io::Result<()> {
-        write!(self.bytes, "\x1b[{};1H\x1b[0m\x1b[{n}L", y + 1)?;
+        self.bytes.push_at(y, &format!("\x1b[0m\x1b[{n}L"))?;
         self.shown.insert_rows(y, n);
         self.next.insert_rows(y, n);
         Ok(())
@@ -333,7 +342,7 @@ impl<W: Write> Canvas<W> {
     /// # Errors
     /// Like [`Self::show`].
     pub fn erase_row(&mut self, y: u16) -> io::Result<()> {
-        write!(self.bytes, "\x1b[{};1H\x1b[0m\x1b[K", y + 1)
+        self.bytes.push_at(y, "\x1b[0m\x1b[K")
     }
 
     /// Blanks row `y` and all rows below it, and ends lines that continue from row to row.
@@ -343,19 +352,20 @@ impl<W: Write> Canvas<W> {
     pub(super) fn erase_from_row(&mut self, y: u16, erasing: Erasing) -> io::Result<()> {
         match y {
             _ if y >= self.size.height => Ok(()),
-            // Some terminals save rows to the scrollback that are deleted from the first one on.
-            0 if erasing == Erasing::ByNewRows && self.size.height > 1 => {
-                self.write("\x1b[0m\x1b[1;1H\x1b[K")?;
+            // Some terminals save the screen to the scrollback when it is erased from its first cell.
+            0 if self.size.height > 1 => {
+                self.bytes.push("\x1b[0m");
+                self.bytes.push_at(0, "\x1b[K")?;
                 self.erase_from_row(1, erasing)
             }
-            _ if erasing == Erasing::ByNewRows => {
-                write!(self.bytes, "\x1b[0m\x1b[{};1H\x1b[{}M", y + 1, self.size.height - y)
+            _ => {
+                self.bytes.push("\x1b[0m");
+                match erasing {
+                    Erasing::InPlace if y == 0 => self.bytes.push_at(y, "\x1b[K"),
+                    Erasing::InPlace => self.bytes.push_at(y, "\x1b[J"),
+                    Erasing::ByNewRows => self.bytes.push_at(y, &format!("\x1b[{}M", self.size.height - y)),
+                }
             }
-            // Erasing the display from its first cell saves it to the scrollback of some
-            // terminals.
-            0 if self.size.height == 1 => self.write("\x1b[0m\x1b[1;1H\x1b[K"),
-            0 => self.write("\x1b[0m\x1b[1;1H\x1b[K\x1b[2;1H\x1b[J"),
-            _ => write!(self.bytes, "\x1b[0m\x1b[{};1H\x1b[J", y + 1),
         }
     }
 
@@ -370,11 +380,9 @@ impl<W: Write> Canvas<W> {
     /// Like [`Self::show`].
     pub fn erase_all(&mut self) -> io::Result<()> {
         // `3J` after `2J`, because `2J` itself may move the screen to scrollback.
-        self.write("\x1b[r\x1b[0m\x1b[H\x1b[2J\x1b[3J")
-    }
-
-    fn write(&mut self, text: &str) -> io::Result<()> {
-        self.bytes.write_all(text.as_bytes())
+        self.bytes.start_at_top();
+        self.bytes.push("\x1b[r\x1b[0m\x1b[H\x1b[2J\x1b[3J");
+        Ok(())
     }
 
     /// Moves the cursor, which ends a frame.
@@ -388,10 +396,10 @@ impl<W: Write> Canvas<W> {
         if untouched && self.cursor == at && shown_before == Some(visible) {
             return Ok(());
         }
-        write!(self.bytes, "\x1b[{};{}H", at.y + 1, at.x + 1)?;
+        self.bytes.go_to(at)?;
         // Every frame begins by hiding the cursor.
         if visible {
-            self.write("\x1b[?25h")?;
+            self.bytes.push("\x1b[?25h");
         }
         self.cursor = at;
         Ok(())
@@ -404,15 +412,24 @@ impl<W: Write> Canvas<W> {
     /// If the terminal cannot be written to. The state is then as if the frame had
     /// been shown.
     pub fn flush(&mut self) -> io::Result<()> {
-        let body = std::mem::take(&mut self.bytes);
-        if body.is_empty() {
+        let body = self.bytes.take();
+        let asks = std::mem::take(&mut self.asks_sizes);
+        if body.is_empty() && !asks {
             return Ok(());
         }
-        let mut bytes = Vec::with_capacity(body.len() + 48);
-        // Without wrapping, a cluster drawn wider than measured stays in its row too.
-        bytes.extend_from_slice(b"\x1b[?2026h\x1b[?25l\x1b[?7l");
-        bytes.extend_from_slice(&body);
-        bytes.extend_from_slice(b"\x1b[?7h\x1b[?2026l");
+        let mut bytes = Vec::with_capacity(body.len() + 64);
+        if asks {
+            bytes.extend_from_slice(SIZE_QUERY.as_bytes());
+        }
+        if !body.is_empty() {
+            // Without wrapping, a cluster drawn wider than measured stays in its row too.
+            bytes.extend_from_slice(b"\x1b[?2026h\x1b[?25l\x1b[?7l");
+            bytes.extend_from_slice(&body);
+            bytes.extend_from_slice(b"\x1b[?7h\x1b[?2026l");
+        }
+        if asks {
+            bytes.extend_from_slice([SIZE_QUERY, CURSOR_QUERY].concat().as_bytes());
+        }
         self.sink.write_all(&bytes)?;
         self.sink.flush()
     }
@@ -426,9 +443,6 @@ impl<W: Write> Canvas<W> {
         self.sink.flush()
     }
 }
-
-/// A cell to write, with its column and row.
-type CellUpdate<'c> = (u16, u16, &'c Cell);
 
 /// Adds unchanged cells between changed ones of a row where writing them takes fewer bytes than
 /// moving the cursor over them: mostly the blanks between words. Cells come with their columns.
@@ -451,14 +465,6 @@ fn with_narrow_gaps<'c>(updates: Vec<(u16, &'c Cell)>, row: &'c Buffer) -> Vec<(
 fn is_plain_like(cell: &Cell, other: &Cell) -> bool {
     let style = |cell: &Cell| (cell.fg, cell.bg, cell.underline_color, cell.modifier);
     cell.symbol().len() == 1 && cell.diff_option == CellDiffOption::None && style(cell) == style(other)
-}
-
-/// Replaces how the backend ends a run by the one sequence that means all of it.
-fn shorten_reset(bytes: &mut Vec<u8>) {
-    if bytes.ends_with(RESET_OF_BACKEND) {
-        bytes.truncate(bytes.len() - RESET_OF_BACKEND.len());
-        bytes.extend_from_slice(RESET);
-    }
 }
 
 /// Rows of one link share an id, so that a terminal highlights them together (FNV-1a).

@@ -93,6 +93,15 @@ pub trait Relayout {
     fn near(&self, old: usize) -> usize;
 }
 
+/// What a frame does about a size that may change before it arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameGuard {
+    /// It finds its rows from the cursor, which is where the last frame left it.
+    StartAtCursor,
+    /// It asks which size the terminal has before and after it, and where its cursor is then.
+    AskSizes,
+}
+
 /// How much of a document that replaces another one is written below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartOver {
@@ -119,6 +128,8 @@ pub struct InlineWindow<W> {
     /// What the last frame showed.
     shown: Shown,
     traits: ReflowTraits,
+    /// The size that the terminal had when the last frame arrived, if it was not [`Self::size`].
+    painted_on: Option<Size>,
     /// The action needed before the next frame is painted.
     due: Due,
     /// The document was replaced.
@@ -169,6 +180,7 @@ impl<W: Write> InlineWindow<W> {
             borrowing: false,
             shown: Shown::default(),
             traits: ReflowTraits::default(),
+            painted_on: None,
             due: Due::Nothing,
             start: None,
         };
@@ -216,6 +228,11 @@ impl<W: Write> InlineWindow<W> {
         self.origin
     }
 
+    /// Where the last frame left the cursor.
+    pub fn cursor(&self) -> Position {
+        self.canvas.cursor()
+    }
+
     /// Number of document rows that are already in the terminal's scrollback.
     pub fn pushed(&self) -> usize {
         self.pushed
@@ -261,21 +278,41 @@ impl<W: Write> InlineWindow<W> {
     /// the cursor; `reply` is the reported position of the cursor. The next
     /// frame must follow before the size changes again.
     pub fn resized(&mut self, size: Size, reply: Option<Position>, rows: &dyn Relayout) {
-        if self.due != Due::Nothing {
-            // Nothing of the window is on the screen.
-            self.canvas.set_size(size);
+        // Otherwise nothing of the window is on the screen.
+        let place = (self.due == Due::Nothing).then(|| {
+            let picture = self.picture();
+            let found = picture.positions(size, reply, &self.traits);
+            self.traits = picture.learned(size, &found, self.traits);
+            self.place_after(&picture, &found, size, rows)
+        });
+        self.canvas.set_size(size);
+        self.painted_on = None;
+        if let Some(cursor) = reply {
+            self.canvas.forget_cursor(cursor);
+            self.canvas.start_at_cursor(cursor);
+        }
+        let Some(place) = place else {
             self.origin = self.origin.min(self.height());
             return self.relaid(rows);
-        }
-        let picture = self.picture();
-        let found = picture.positions(size, reply, &self.traits);
-        self.traits = picture.learned(size, &found, self.traits);
-        let place = self.place_after(&picture, &found, size, rows);
-        self.canvas.set_size(size);
+        };
         self.origin = place.line.min(self.height());
         self.pushed = place.pushed;
         self.borrowing &= self.origin == 0;
         self.due = Due::EraseWrappedRows;
+    }
+
+    /// Sets what the next frame does about a size that may change before it arrives.
+    pub fn guard_next_frame(&mut self, guard: FrameGuard) {
+        match guard {
+            FrameGuard::StartAtCursor => self.canvas.start_at_cursor(self.canvas.cursor()),
+            FrameGuard::AskSizes => self.canvas.asks_sizes = true,
+        }
+    }
+
+    /// Corrects the size for which the last frame was painted: the terminal had another one when the frame
+    /// arrived. [`Self::resized`] must follow.
+    pub fn was_painted_on(&mut self, size: Size) {
+        self.painted_on = Some(size);
     }
 
     /// Shows other rows in place of the settled ones: they changed, but their size did not.
@@ -308,12 +345,16 @@ impl<W: Write> InlineWindow<W> {
     fn picture(&self) -> Picture {
         let cursor = self.canvas.cursor();
         let end = self.shown.used.max(cursor.y + 1).max(self.origin).min(self.height());
-        Picture {
+        let picture = Picture {
             size: self.size(),
             origin: self.origin,
             used: self.shown.used.max(self.origin),
             cursor,
             shapes: (self.origin..end).map(|y| self.canvas.shape(y)).collect(),
+        };
+        match self.painted_on {
+            Some(size) => picture.cut_to(size),
+            None => picture,
         }
     }
 

@@ -5,13 +5,13 @@
 //! they show it.
 
 use std::collections::HashMap;
-use std::io::{self, Write as _};
+use std::io;
 
-use ratatui::backend::{Backend as _, CrosstermBackend};
-use ratatui::layout::Size;
+use ratatui::layout::{Position, Size};
 
 use super::super::text::{PictureId, PictureSize, RowPicture};
 use super::cell_grid::CellGrid;
+use super::frame_bytes::FrameBytes;
 use super::picture_codec::kitty;
 use super::picture_store::{PictureState, PictureStore};
 
@@ -30,12 +30,17 @@ pub(super) struct ScreenPictures {
 
 impl ScreenPictures {
     /// Writes the pictures that rows of `grid` miss, as far as they are there.
-    pub(super) fn draw(&mut self, grid: &mut CellGrid, size: Size, out: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn draw(&mut self, grid: &mut CellGrid, size: Size, out: &mut FrameBytes) -> io::Result<()> {
         self.write(grid, size, !self.wait_for_rest, out)
     }
 
     /// The same, also for those that wait.
-    pub(super) fn draw_all(&mut self, grid: &mut CellGrid, size: Size, out: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn draw_all(
+        &mut self,
+        grid: &mut CellGrid,
+        size: Size,
+        out: &mut FrameBytes,
+    ) -> io::Result<()> {
         self.write(grid, size, true, out)
     }
 
@@ -53,7 +58,7 @@ impl ScreenPictures {
         grid: &mut CellGrid,
         size: Size,
         with_strips: bool,
-        out: &mut Vec<u8>,
+        out: &mut FrameBytes,
     ) -> io::Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         for y in 0..size.height {
@@ -64,7 +69,7 @@ impl ScreenPictures {
                 let is_placed = has_size == Some(key.size);
                 let png = if has_size.is_none() { store.image(key.id) } else { None };
                 if !is_placed && (has_size.is_some() || png.is_some()) {
-                    out.extend(kitty(key, png.as_deref()));
+                    out.push(kitty(key, png.as_deref()));
                     self.placed.insert(key.id, key.size);
                 }
                 if is_placed || self.placed.contains_key(&key.id) {
@@ -92,15 +97,13 @@ fn write_strip(
     y: u16,
     picture: RowPicture,
     strip: &[u8],
-    out: &mut Vec<u8>,
+    out: &mut FrameBytes,
 ) -> io::Result<()> {
     if picture.row == 0 {
         // The label must not be seen through the picture.
         let blanks = grid.blanks(picture.column, y, picture.key.size.columns);
-        let cells = (picture.column..).zip(&blanks).map(|(x, cell)| (x, y, cell));
-        CrosstermBackend::new(&mut *out).draw(cells)?;
+        let cells: Vec<_> = (picture.column..).zip(&blanks).map(|(x, cell)| (x, y, cell)).collect();
+        out.draw(&cells)?;
     }
-    write!(out, "\x1b[{};{}H", y + 1, picture.column + 1)?;
-    out.extend(strip);
-    Ok(())
+    out.draw_picture(Position::new(picture.column, y), strip)
 }

@@ -79,6 +79,19 @@ pub(super) struct RowShape {
 }
 
 impl RowShape {
+    /// The row without the clusters beyond `width`.
+    fn cut_to(mut self, width: u16) -> Self {
+        let mut end = 0_u16;
+        let fits = |cells: &&u16| {
+            end = end.saturating_add(**cells);
+            end <= width
+        };
+        let n_fitting = self.widths.iter().take_while(fits).count();
+        self.widths.truncate(n_fitting);
+        self.n_plain = self.n_plain.min(n_fitting);
+        self
+    }
+
     fn widths(&self, with_styled: bool) -> &[u16] {
         if with_styled { &self.widths } else { self.widths.get(..self.n_plain).unwrap_or_default() }
     }
@@ -181,6 +194,14 @@ impl Picture {
         self.used >= self.size.height
     }
 
+    /// The same rows on a screen of another size, which cuts what does not fit.
+    pub(super) fn cut_to(mut self, size: Size) -> Self {
+        self.shapes = self.shapes.into_iter().map(|shape| shape.cut_to(size.width)).collect();
+        self.cursor.x = self.cursor.x.min(size.width.saturating_sub(1));
+        self.size = size;
+        self
+    }
+
     /// Where the rows may be on a screen of `size`, given the reported cursor: one
     /// entry for each model that fits, at least one.
     pub(super) fn positions(
@@ -240,14 +261,16 @@ impl Picture {
                 }
             }
         }
+        let from_cursor = models.clone();
         let end = |model: Model| self.tops(model, size, reply, traits).last().copied().unwrap_or(0);
         let bottom = i64::from(size.height);
         if self.is_full() && size.height == self.size.height {
             // Rows below the cursor wrap too, so the window reaches the bottom of the
             // screen, or beyond it where the terminal drops them.
             models.retain(|model| end(*model) >= bottom);
+            // Rows below the cursor are also missing where the screen was lower in the meantime.
             let fits_exactly = models.iter().any(|model| end(*model) == bottom);
-            if traits.keeps_rows_below == Some(true) || traits.keeps_rows_below.is_none() && fits_exactly {
+            if traits.keeps_rows_below != Some(false) && fits_exactly {
                 models.retain(|model| end(*model) == bottom);
             }
         }
@@ -257,7 +280,10 @@ impl Picture {
             models.push(Model::Rigid);
         }
         if models.is_empty() && self.is_full() {
-            models.extend(reflow(From::Bottom));
+            // A cursor below the first row is where its text is: the screen was lower or higher in the
+            // meantime. On the first row, its text may be above.
+            let is_certain = reply.is_some_and(|reply| reply.y > 0);
+            models = if is_certain { from_cursor } else { reflow(From::Bottom).collect() };
         }
         if models.is_empty() {
             models.push(Model::Rigid);
@@ -446,8 +472,26 @@ mod tests {
     #[test]
     fn an_impossible_answer_of_a_known_terminal_leaves_the_window_at_the_bottom() {
         let picture = full(20, vec![row(10, 0), row(3, 0), row(4, 0), row(20, 0)]);
-        let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 3)), &ReflowTraits::of("tmux"));
+        let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 0)), &ReflowTraits::of("tmux"));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].tops, [-1, 0, 1, 2, 4]);
+    }
+
+    /// It drops rows below the cursor when it becomes lower, and shows earlier ones when it becomes higher.
+    #[test]
+    fn terminal_that_was_lower_in_the_meantime_is_understood_by_its_cursor() {
+        let picture = full(20, vec![row(10, 0), row(3, 0), row(4, 0), row(20, 0)]);
+        let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 3)), &ReflowTraits::of("tmux"));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].tops, [1, 2, 3, 4, 6]);
+    }
+
+    /// It may show blank rows at its end when it becomes higher.
+    #[test]
+    fn terminal_with_blank_rows_at_its_end_is_understood_by_its_cursor() {
+        let picture = full(20, vec![row(10, 0), row(3, 0), row(4, 0), row(5, 0)]);
+        let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 1)), &ReflowTraits::of("tmux"));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].tops, [-1, 0, 1, 2, 3]);
     }
 }

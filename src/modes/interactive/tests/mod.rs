@@ -3,6 +3,7 @@
 
 mod emulators;
 mod keys;
+mod late_size;
 mod over_screen;
 mod overlays;
 mod plain;

@@ -22,7 +22,13 @@ use super::*;
 const SHELL_LINES: usize = 25;
 
 /// A terminal that two windows write to.
-struct Shared<T>(Rc<RefCell<T>>);
+pub(super) struct Shared<T>(pub(super) Rc<RefCell<T>>);
+
+impl<T> Shared<T> {
+    pub(super) fn new(terminal: T) -> Self {
+        Self(Rc::new(RefCell::new(terminal)))
+    }
+}
 
 impl<T> Clone for Shared<T> {
     fn clone(&self) -> Self {
@@ -59,7 +65,7 @@ impl<T: Emulator> Screens<T> {
             terminal.shell(&format!("$ shell {n:03}\n"));
         }
         let cursor = terminal.cursor();
-        let terminal = Shared(Rc::new(RefCell::new(terminal)));
+        let terminal = Shared::new(terminal);
         let ui = Ui::new(InlineWindow::new(terminal.clone(), size, cursor));
         let (stage, over, seen) = (Stage::new(), None, Vec::new());
         let mut screens = Self { stage, terminal, size, ui, over, n_blocks: 0, seen };
@@ -101,7 +107,7 @@ impl<T: Emulator> Screens<T> {
         let cursor = self.cursor();
         let app = &mut self.stage.app;
         if below.is_resized {
-            self.ui.follow_size_since(app, self.size, Some(cursor), &below.places);
+            self.ui.follow_size(app, self.size, Some(cursor), &below.places);
         } else if below.is_relaid {
             self.ui.lay_out_since(app, &below.places);
         }
@@ -114,7 +120,9 @@ impl<T: Emulator> Screens<T> {
             Some(over) => over.resize(size),
             None => {
                 let cursor = self.cursor();
-                self.ui.follow_size(&mut self.stage.app, size, Some(cursor));
+                let app = &mut self.stage.app;
+                let places = app.transcript.places(self.ui.screen.rows_in_view());
+                self.ui.follow_size(app, size, Some(cursor), &places);
             }
         }
         self.draw();

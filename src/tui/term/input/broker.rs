@@ -13,11 +13,11 @@ use ratatui::layout::{Position, Size};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-use super::super::answers::{self, CELL_QUERY, Questions, Report, TerminalAnswers};
+use super::super::answers::{self, CELL_QUERY, CURSOR_QUERY, Questions, Report, SIZE_QUERY, TerminalAnswers};
 use super::super::output::write_out;
 use super::parse::{Parser, Sent, Tail};
 use super::reader::Reader;
-use super::{InputEvent, normalize};
+use super::{InputEvent, ScreenReport, normalize};
 
 /// Maximum wait for the terminal to report its cursor position.
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
@@ -53,6 +53,34 @@ pub struct InputBroker {
     asked_at: Option<Instant>,
     /// The cursor position, if the terminal has reported it since the query.
     cursor: Option<Position>,
+    /// The sizes that the terminal has reported since then.
+    sizes: Vec<Size>,
+    /// What the numbers of these reports mean, once one of them was the size that the system knew.
+    size_form: Option<SizeForm>,
+}
+
+/// Which number of a reported size is the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SizeForm {
+    Rows,
+    /// In tmux 3.3a, against xterm.
+    Columns,
+}
+
+impl SizeForm {
+    /// `None` if `reported` is not `known`, or does not tell.
+    fn of(reported: Size, known: Size) -> Option<Self> {
+        [Self::Rows, Self::Columns]
+            .into_iter()
+            .find(|form| form.read(reported) == known && known.width != known.height)
+    }
+
+    fn read(self, reported: Size) -> Size {
+        match self {
+            Self::Rows => reported,
+            Self::Columns => Size::new(reported.height, reported.width),
+        }
+    }
 }
 
 impl InputBroker {
@@ -131,12 +159,10 @@ impl InputBroker {
         self.parser.n_asked = 0;
     }
 
-    /// Queries the terminal for its cursor position; blocks for the answer, usually some
-    /// milliseconds. `None` if none arrives within two seconds.
-    pub fn cursor_position(&mut self) -> Option<Position> {
-        self.read().ok()?;
-        self.cursor = None;
-        self.parser.expects_cursor = true;
+    /// Queries the terminal for cursor and size at one moment; blocks for the answer, usually some
+    /// milliseconds, and at most for two seconds. The size is the system's if the terminal does not report
+    /// its own.
+    pub fn ask_screen(&mut self) -> ScreenReport {
         let (first, second) = match self.questions.take() {
             // It may have changed with the size of the screen.
             None if self.answers.cell_pixels.is_some() => (CELL_QUERY.to_owned(), String::new()),
@@ -148,7 +174,41 @@ impl InputBroker {
             }
         };
         // Terminals answer in order, so that nothing waits for the answers after the position.
-        write_out(&[&first, "\x1b[6n", &second].concat()).ok()?;
+        let is_asked = self.read().is_ok() && {
+            let text = [&first, SIZE_QUERY, CURSOR_QUERY, &second].concat();
+            write_out(&text).is_ok()
+        };
+        let cursor = if is_asked { self.wait_for_cursor() } else { None };
+        let known = self.size();
+        let reported = self.sizes.last().copied().filter(|_| is_asked);
+        if let (None, Some(reported), Some(known)) = (self.size_form, reported, known) {
+            self.size_form = SizeForm::of(reported, known);
+        }
+        let size = self.size_form.zip(reported).map(|(form, reported)| form.read(reported));
+        ScreenReport { cursor, size: size.or(known) }
+    }
+
+    /// Whether the terminal reports its size. The system may know of a change later than the terminal.
+    pub fn reports_size(&self) -> bool {
+        self.size_form.is_some()
+    }
+
+    /// The sizes that the terminal had before and after a frame that asked for them. Blocks like
+    /// [`Self::ask_screen`]; `None` if the terminal does not answer. Nothing else may have been read since the
+    /// frame.
+    pub fn sizes_around_frame(&mut self) -> Option<(Size, Size)> {
+        self.wait_for_cursor()?;
+        let form = self.size_form?;
+        match self.sizes[..] {
+            [before, .., after] => Some((form.read(before), form.read(after))),
+            [] | [_] => None,
+        }
+    }
+
+    fn wait_for_cursor(&mut self) -> Option<Position> {
+        self.cursor = None;
+        self.sizes.clear();
+        self.parser.expects_cursor = true;
         let deadline = Instant::now() + CURSOR_LIMIT;
         while self.cursor.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -251,6 +311,7 @@ impl InputBroker {
                     self.ready.push_back(InputEvent::Answered);
                 }
             }
+            Report::Size(size) => self.sizes.push(size),
             Report::SchemeChanged => {
                 let questions = Questions { colors: true, ..Questions::default() };
                 let text = [&questions.first(), &questions.second(), answers::LAST].concat();
@@ -316,6 +377,16 @@ mod tests {
 
     fn key(code: KeyCode) -> InputEvent {
         InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn numbers_of_a_size_are_told_apart_by_the_size_that_the_system_knows() {
+        let known = Size::new(90, 20);
+        assert_eq!(SizeForm::of(known, known), Some(SizeForm::Rows));
+        assert_eq!(SizeForm::of(Size::new(20, 90), known), Some(SizeForm::Columns));
+        assert_eq!(SizeForm::Columns.read(Size::new(20, 90)), known);
+        assert_eq!(SizeForm::of(Size::new(90, 21), known), None);
+        assert_eq!(SizeForm::of(Size::new(30, 30), Size::new(30, 30)), None);
     }
 
     #[test]

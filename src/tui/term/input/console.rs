@@ -14,7 +14,7 @@ use ratatui::layout::{Position, Size};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::super::answers::{Questions, TerminalAnswers};
-use super::{InputEvent, normalize};
+use super::{InputEvent, ScreenReport, normalize};
 
 /// How long a pause may have to wait.
 const TURN: Duration = Duration::from_millis(50);
@@ -88,10 +88,20 @@ impl InputBroker {
         }
     }
 
-    /// The cursor position; `None` if the console does not know.
-    pub fn cursor_position(&mut self) -> Option<Position> {
-        let (x, y) = crossterm::cursor::position().ok()?;
-        Some(Position::new(x, y))
+    /// The cursor position, `None` if the console does not know, and the size.
+    pub fn ask_screen(&mut self) -> ScreenReport {
+        let cursor = crossterm::cursor::position().ok().map(|(x, y)| Position::new(x, y));
+        ScreenReport { cursor, size: self.size() }
+    }
+
+    /// The console does not report its size in its input.
+    pub fn reports_size(&self) -> bool {
+        false
+    }
+
+    /// The console does not report sizes.
+    pub fn sizes_around_frame(&mut self) -> Option<(Size, Size)> {
+        None
     }
 
     /// The console answers no questions.

@@ -15,7 +15,7 @@ mod parse;
 mod reader;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, MouseEvent};
-use ratatui::layout::Size;
+use ratatui::layout::{Position, Size};
 
 #[cfg(unix)]
 pub use broker::{InputBroker, recorded_input};
@@ -36,6 +36,15 @@ pub enum InputEvent {
     Focus(bool),
     /// The terminal has answered questions: [`InputBroker::answers`].
     Answered,
+}
+
+/// What the terminal said about its main screen at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ScreenReport {
+    /// `None` if it did not answer in time.
+    pub cursor: Option<Position>,
+    /// `None` if nothing is known.
+    pub size: Option<Size>,
 }
 
 /// `None` for useless events: key releases, which Windows always sends, and control
