@@ -230,6 +230,17 @@ impl Effects {
         self.theme_watch.follow(file, &self.done);
     }
 
+    /// Checks the theme of the settings.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(super) fn read_theme(&self, session: &SessionState) -> Result<(), String> {
+        let looks = Looks { env: &self.env, dirs: &self.services.dirs };
+        let (settings, project) = (&session.settings, trusted_project(session));
+        let places = ThemePlaces { looks: &looks, settings, project, named: &self.themes };
+        places.load(&settings.values, &self.answers.colors, &mut Vec::new()).map(drop)
+    }
+
     fn read_branch(&self) {
         let (cwd, done) = (self.link.handle().state().cwd.clone(), self.done.clone());
         tokio::task::spawn_blocking(move || {

@@ -458,7 +458,11 @@ impl Interactive {
             }
             ScreenEffect::Copy(text) => self.copy(text),
             ScreenEffect::FollowLooks => self.follow_looks(None),
-            ScreenEffect::FollowThemeFile => self.follow_theme_file(),
+            // An editor may be in the middle of it, so a theme that cannot be used stays as it was.
+            ScreenEffect::FollowThemeFile => match self.effects.read_theme(&self.app.session) {
+                Ok(()) => self.follow_looks(None),
+                Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
+            },
             ScreenEffect::PreviewTheme(name) => self.follow_looks(Some(name)),
             ScreenEffect::Suspend => {
                 self.settle_size();
@@ -502,19 +506,6 @@ impl Interactive {
         self.effects.watch_theme(&self.app.session, &values.theme);
         self.terminal.repaint();
         self.frames.request(FRAME);
-    }
-
-    /// Shows the theme as its file is now. An editor may be in the middle of it, so a theme that cannot be
-    /// used stays as it was.
-    fn follow_theme_file(&mut self) {
-        let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
-        let settings = &self.app.session.settings;
-        let project = trusted_project(&self.app.session);
-        let places = ThemePlaces { looks: &looks, settings, project, named: &self.effects.themes };
-        match places.load(&settings.values, &self.effects.answers.colors, &mut Vec::new()) {
-            Ok(_) => self.follow_looks(None),
-            Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
-        }
     }
 
     /// Uses the terminal's clipboard over ssh and in tmux, this machine's otherwise, or both.
