@@ -198,6 +198,12 @@ pub(super) fn user(text: &str) -> Message {
     Message::User(UserMessage::new(text, vec![], Millis(0)))
 }
 
+/// An answer of words with the numbers of their block and of themselves, so that each can be found.
+fn block_of_words(block: usize, n_words: usize) -> Message {
+    let words: Vec<String> = (0..n_words).map(|n| format!("w{block:03}.{n:02}")).collect();
+    answer(StopReason::Stop, vec![says(&words.join(" "))])
+}
+
 pub(super) fn answer(stop_reason: StopReason, content: Vec<AssistantBlock>) -> Message {
     let mut message = AssistantMessage::pending(Default::default(), "acme", "m-1", Millis(0));
     (message.content, message.stop_reason) = (content, stop_reason);

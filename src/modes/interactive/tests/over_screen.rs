@@ -131,8 +131,7 @@ impl<T: Emulator> Screens<T> {
     fn append(&mut self, n_words: usize) {
         let block = self.n_blocks;
         self.n_blocks += 1;
-        let words: Vec<String> = (0..n_words).map(|n| format!("w{block:03}.{n:02}")).collect();
-        self.stage.message(answer(StopReason::Stop, vec![says(&words.join(" "))]));
+        self.stage.message(block_of_words(block, n_words));
         self.draw();
     }
 

@@ -476,6 +476,9 @@ mod tests {
         broker.understand(b"\r");
         assert_eq!(std::iter::from_fn(|| broker.ready.pop_front()).count(), 2);
         assert_eq!(late(&mut broker, b"[A", TAIL_LIMIT).await.len(), 2);
+        // Longer than any key.
+        let digits = [b"[".as_slice(), &[b'1'; 40]].concat();
+        assert_eq!(late(&mut broker, &digits, soon).await.len(), digits.len());
         // Only what comes right after the Escape.
         assert_eq!(late(&mut broker, b"x", soon).await, [key(KeyCode::Char('x'))]);
         broker.understand(b"[A");

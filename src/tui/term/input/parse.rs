@@ -137,6 +137,9 @@ impl Parser {
     }
 }
 
+/// More bytes than the sequence of any key has.
+const LONGEST_KEY: usize = 32;
+
 /// What bytes are that came after an Escape which was taken for a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Tail {
@@ -156,7 +159,8 @@ impl Tail {
             [] => return Self::Other,
             [b'[', rest @ ..] => match rest.iter().find(|byte| !(0x20..=0x3f).contains(*byte)) {
                 Some(last) => (0x40..=0x7e).contains(last),
-                None => return Self::Beginning,
+                None if bytes.len() < LONGEST_KEY => return Self::Beginning,
+                None => false,
             },
             [b'O'] => return Self::Beginning,
             [b'O', last, ..] => matches!(last, b'A'..=b'D' | b'F' | b'H' | b'P'..=b'S'),
