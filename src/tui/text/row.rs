@@ -164,6 +164,8 @@ impl Row {
             picture.column = picture.column.saturating_add(by);
         }
         self.copy.shift(by);
+        // Growing doubles the room, which rows of a transcript would keep for as long as they live.
+        self.line.spans.reserve_exact(1);
         self.line.spans.insert(0, Span::styled(text, style));
     }
 
