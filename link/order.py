@@ -4,8 +4,8 @@
     cargo rustc --release --bin pi -- -C strip=none
     link/order.py target/release/pi
 
-Needs valgrind and nm. It runs the program four times under valgrind: without a model, with a
-model that answers with code and calls a tool, with the session resumed, and in print mode.
+Needs valgrind, nm and openssl. It runs the program under valgrind: without a model, with a model
+that calls a tool and answers with code, with the session resumed, in print mode, and over TLS.
 """
 
 import collections
@@ -17,6 +17,7 @@ import pathlib
 import pty
 import re
 import select
+import ssl
 import struct
 import subprocess
 import sys
@@ -26,6 +27,8 @@ import threading
 import time
 
 ORDER = pathlib.Path(__file__).with_name("order.txt")
+
+MAX_RELATIVES_BYTES = 80_000
 
 CODE = {
     "rust": 'fn main() {\n    let x: Vec<u32> = (0..10).map(|n| n * 2).collect();\n    println!("{x:?}"); // done\n}\n',
@@ -54,32 +57,61 @@ def answers():
         yield event({"content": "Done."}) + event({}, "stop") + end
 
 
-def serve():
+def serve(keeps_connections=False, certificate=None):
     """A model server; returns its address."""
     texts = answers()
 
     class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_POST(self):
             self.rfile.read(int(self.headers["content-length"]))
+            body = next(texts).encode()
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
+            if keeps_connections:
+                self.send_header("content-length", str(len(body)))
+            else:
+                self.send_header("connection", "close")
             self.end_headers()
-            self.wfile.write(next(texts).encode())
+            self.wfile.write(body)
 
         def log_message(self, *_):
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{server.server_port}/v1"
+    return f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}/v1"
 
 
-def run(command, home, keys):
+def certificates(folder):
+    """A root, and a certificate of it for this machine with its key; both as files."""
+    root, key, signed = (os.path.join(folder, name) for name in ("root.pem", "root.key", "server.pem"))
+    new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    server = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:false"]
+    commands = [
+        [*new, "-subj", "/CN=root", "-keyout", key, "-out", root],
+        [*new, "-subj", "/CN=server", "-CA", root, "-CAkey", key, *server, "-keyout", signed, "-out", signed + ".crt"],
+    ]
+    for command in commands:
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    with open(signed, "a") as file:
+        file.write(pathlib.Path(signed + ".crt").read_text())
+    return root, signed
+
+
+def run(command, home, keys, environment):
     """Runs the command in a terminal and types the keys, each when the screen has come to rest."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.chdir(home)
-        os.execvpe(command[0], command, {"HOME": home, "TERM": "xterm-256color", "PATH": os.environ["PATH"]})
+        project = os.path.join(home, "project")
+        os.chdir(project if os.path.exists(project) else home)
+        environment |= {"HOME": home, "TERM": "xterm-256color", "PATH": os.environ["PATH"]}
+        os.execvpe(command[0], command, environment)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
 
     def rest(seconds):
@@ -103,11 +135,11 @@ def run(command, home, keys):
     os.waitpid(pid, 0)
 
 
-def functions_of(program, home, args, keys):
+def functions_of(program, home, args, keys, **environment):
     """The names of the functions that ran."""
     with tempfile.NamedTemporaryFile() as file:
         valgrind = ["valgrind", "--tool=callgrind", "--demangle=no", f"--callgrind-out-file={file.name}"]
-        run([*valgrind, program, *args], home, keys)
+        run([*valgrind, program, *args], home, keys, environment)
         names = re.findall(r"^c?fn=\(\d+\) ([\w$.]+)", pathlib.Path(file.name).read_text(), re.MULTILINE)
     print(len(set(names)), "functions:", " ".join(args) or "without a model", file=sys.stderr)
     return set(names)
@@ -120,42 +152,70 @@ def pattern(name):
     return re.sub(r"\.llvm\.\d+$", ".llvm.*", name)
 
 
-def ordered(start, later, sizes):
-    """Patterns of the functions, those of the start first."""
+def ordered(groups, sizes):
+    """Patterns of the functions of each group, without those of the groups before it."""
+    running = set().union(*groups)
     of_pattern = collections.defaultdict(list)
     for name in sizes:
         of_pattern[pattern(name)].append(name)
-    groups = set(), set()
+    patterns = {}
+    relatives = set()
     for matched, names in of_pattern.items():
-        running = [name for name in names if name in start or name in later]
         # One name may stand for hundreds of instances of a generic function, few of which run.
         # Those are named with their hash, which holds for one compiler and one set of dependencies.
-        is_exact = 2 * sum(sizes[name] for name in running) < sum(sizes[name] for name in names)
-        for name in running:
-            groups[name not in start].add(name if is_exact else matched)
-    return [*sorted(groups[0]), *sorted(groups[1] - groups[0])]
+        others = sum(sizes[name] for name in names if name not in running)
+        is_exact = 2 * others > sum(sizes[name] for name in names)
+        patterns |= {name: name if is_exact else matched for name in names}
+        # Which of them run depends on timing too. The others of a small family come last.
+        if is_exact and len(names) > 1 and others < MAX_RELATIVES_BYTES:
+            relatives |= {name for name in names if name in running}
+    lines = []
+    for group in groups:
+        lines += sorted({patterns[name] for name in group & sizes.keys()} - set(lines))
+    return lines + sorted({pattern(name) for name in relatives} - set(lines))
 
 
 def main():
     program = os.path.abspath(sys.argv[1])
     listed = subprocess.run(["nm", "-S", "--defined-only", program], capture_output=True, text=True, check=True)
-    symbols = (line.split() for line in listed.stdout.splitlines())
-    sizes = {s[3]: int(s[1], 16) for s in symbols if len(s) == 4 and s[2] in "tTwW"}
+    symbols = [s for s in map(str.split, listed.stdout.splitlines()) if len(s) == 4 and s[2] in "tTwW"]
+    sizes = {name: int(size, 16) for _, size, _, name in symbols}
     if not sizes:
         sys.exit(f"{program} has no symbols; build it with `-- -C strip=none`")
     quit_keys = ["x", "\x7f", "\x04"]
+    ask = ["hello there", "\r", *quit_keys]
     with tempfile.TemporaryDirectory() as demo, tempfile.TemporaryDirectory() as home:
+        root, certificate = certificates(demo)
+        servers = {"a": serve(), "b": serve(keeps_connections=True), "c": serve(certificate=certificate)}
         agent = pathlib.Path(home, ".pi/agent")
         agent.mkdir(parents=True)
-        provider = {"baseUrl": serve(), "api": "openai-completions", "apiKey": "k", "models": [{"id": "m"}]}
-        (agent / "models.json").write_text(json.dumps({"providers": {"mine": provider}}))
-        model = ["--model", "mine/m"]
-        start = functions_of(program, demo, [], quit_keys)
-        start |= functions_of(program, home, model, quit_keys)
-        later = functions_of(program, home, model, ["hello there", "\r", *quit_keys])
-        later |= functions_of(program, home, ["--continue"], ["again", "\r", *quit_keys])
-        later |= functions_of(program, home, [*model, "--print", "hello"], [])
-    ORDER.write_text("\n".join(ordered(start, later, sizes)) + "\n")
+        # A project: a repository with instructions and code.
+        files = {".git/HEAD": "ref: refs/heads/main\n", ".gitignore": "target\n", "AGENTS.md": "Be brief.\n", "src/main.rs": CODE["rust"]}
+        for name, text in files.items():
+            file = pathlib.Path(home, "project", name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        providers = {
+            name: {"baseUrl": address, "api": "openai-completions", "apiKey": "k", "models": [{"id": "m"}]}
+            for name, address in servers.items()
+        }
+        (agent / "models.json").write_text(json.dumps({"providers": providers}))
+
+        def with_model(name, *args, keys=ask):
+            return functions_of(program, home, ["--model", f"{name}/m", *args], keys, SSL_CERT_FILE=root)
+
+        start = functions_of(program, demo, [], quit_keys) | with_model("a", keys=quit_keys)
+        answer = with_model("a") | with_model("b")
+        other = with_model("a", "--continue", keys=["again", "\r", *quit_keys])
+        other |= with_model("a", "--print", "hello", keys=[])
+        other |= with_model("c")
+    # Equal functions are one, with many names; its section has one of them.
+    at = collections.defaultdict(set)
+    for address, _, _, name in symbols:
+        at[address].add(name)
+    names = {name: at[address] for address, _, _, name in symbols}
+    groups = [set().union(*(names.get(name, set()) for name in group)) for group in (start, answer, other)]
+    ORDER.write_text("\n".join(ordered(groups, sizes)) + "\n")
 
 
 main()

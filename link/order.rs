@@ -1,15 +1,33 @@
-//! Links the functions that run in a usual session together, so that the others are never loaded.
+//! Links what a usual session runs and reads together, so that the rest is never loaded.
 //!
-//! A page fault loads 64 kB around the function, and a session runs a sixth of the program, which
+//! A page fault loads 64 kB around the address, and a session runs a sixth of the program, which
 //! the linker would spread over all of it. `order.py` writes `order.txt`. A function that is missing
 //! there, or that a compiler names otherwise, is linked where it would be without: the order never
-//! changes what the program does.
+//! changes what the program does. Constants have no lasting names, so those that are large and seldom
+//! read are taken out instead: embedded files (`util::embedded`), and all of some crates.
 
 use std::env;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// Objects whose constants are large tables, as the linker names them: first those of which
+/// a session may read a part, then those that it does not need.
+const TABLES: [&str; 12] = [
+    "*libonig_sys-*:*unicode*.o",
+    "*.regex_syntax-*",
+    "*.unicode_normalization-*",
+    "*.unicodeit-*",
+    "*.nucleo_matcher-*",
+    "*.idna-*",
+    "*.h2-*",
+    "*libring-*:*curve25519.o",
+    "*libring-*:*p256-nistz.o",
+    "*.arboard-*",
+    "*.encoding_rs-*",
+    "*.image-*",
+];
 
 /// Tells cargo how to link the program, as far as the linker of this build can. Only optimised
 /// programs for Linux are ordered.
@@ -34,11 +52,16 @@ pub(crate) fn link_in_order(out: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A script that adds a section to those of the linker, with these functions in this order.
+/// A script that adds two sections to those of the linker: these functions in this order, and tables.
 fn linker_script(names: &str) -> String {
-    let lines = names.lines().map(|name| format!("    *(.text.{name} .text.unlikely.{name})\n"));
-    let lines: String = lines.collect();
-    format!("SECTIONS\n{{\n  .text.session :\n  {{\n{lines}  }}\n}}\nINSERT BEFORE .text;\n")
+    let functions: String =
+        names.lines().map(|name| format!("    *(.text.{name} .text.unlikely.{name})\n")).collect();
+    // Not the constants that the linker merges with those of others: `.rodata.cst16`, `.rodata.str1.1`.
+    let tables: String = TABLES.map(|objects| format!("    {objects}(.rodata .rodata.[!cs]*)\n")).concat();
+    format!(
+        "SECTIONS\n{{\n  .text.session :\n  {{\n{functions}  }}\n}}\nINSERT BEFORE .text;\n\
+         SECTIONS\n{{\n  .rodata.tables :\n  {{\n    *(.rodata.*EMBEDDED_FILE*)\n{tables}  }}\n}}\nINSERT AFTER .rodata;\n"
+    )
 }
 
 /// Whether a program that is linked with this argument runs on this machine: a linker may not know

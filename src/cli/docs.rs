@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 
 use crate::modes::{self, UsageError};
+use crate::util::embedded::embedded_text;
 use crate::util::manual::{self, Page};
 use crate::util::nearest::nearest;
 
@@ -25,7 +26,7 @@ pub(super) struct DocsArgs {
 
 macro_rules! chapters {
     ($($name:literal $about:literal)*) => {
-        &[$(Page { name: $name, about: $about, text: include_str!(concat!("../../docs/", $name, ".md")) }),*]
+        &[$(Page { name: $name, about: $about, text: embedded_text!(concat!("../../docs/", $name, ".md")) }),*]
     };
 }
 
@@ -66,7 +67,7 @@ pub const CHAPTERS: &[Page] = chapters! {
 pub(super) const EVIDENCE: Page = Page {
     name: "evidence",
     about: "every claim, with the command that proves it and its results",
-    text: include_str!("../../docs/evidence.md"),
+    text: embedded_text!("../../docs/evidence.md"),
 };
 
 /// Most sections that `--search` prints.

@@ -2,11 +2,12 @@
 
 use crate::config::{self, EffectiveSettings};
 use crate::session::OpenSession;
+use crate::util::embedded::embedded_text;
 
 use super::InteractiveStart;
 
 /// `CHANGELOG.md`.
-const TEXT: &str = include_str!("../../CHANGELOG.md");
+const TEXT: &str = embedded_text!("../../CHANGELOG.md");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What to show after an update.

@@ -4,6 +4,7 @@ pub mod atomic_file;
 pub mod clock;
 mod counted;
 pub mod disk;
+pub(crate) mod embedded;
 pub mod escapes;
 mod file_identity;
 pub mod git;

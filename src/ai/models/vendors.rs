@@ -9,6 +9,7 @@ use super::image_limits::{self, ImageRules};
 use super::model::Model;
 use super::vertex::VERTEX_TEMPLATE;
 use crate::ai::messages::Usage;
+use crate::util::embedded::embedded_text;
 
 /// One service that offers models.
 #[derive(Debug, Clone, Copy)]
@@ -219,7 +220,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("ANTHROPIC_API_KEY"), bearer("ANTHROPIC_AUTH_TOKEN")],
         default_model: Some("claude-opus-5-5"),
         pricing: Pricing::PlanWithAccount,
-        models: Models::Listed(include_str!("data/models/anthropic.json")),
+        models: Models::Listed(embedded_text!("data/models/anthropic.json")),
         server: Server { hosts: &["api.anthropic.com"], images: Some(image_limits::ANTHROPIC), ..UNKNOWN },
     },
     Vendor {
@@ -229,7 +230,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("OPENAI_API_KEY")],
         default_model: Some("gpt-6.1-sol"),
         pricing: Pricing::PlanWithAccount,
-        models: Models::Listed(include_str!("data/models/openai.json")),
+        models: Models::Listed(embedded_text!("data/models/openai.json")),
         server: Server {
             kind: ServerKind::OpenAi,
             hosts: &["api.openai.com"],
@@ -244,7 +245,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("GEMINI_API_KEY")],
         default_model: Some("gemini-4-argon"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/google.json")),
+        models: Models::Listed(embedded_text!("data/models/google.json")),
         server: Server {
             hosts: &["generativelanguage.googleapis.com"],
             images: Some(image_limits::GOOGLE),
@@ -258,7 +259,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("OPENROUTER_API_KEY")],
         default_model: Some("moonshotai/kimi-k2.7-code"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/openrouter.json")),
+        models: Models::Listed(embedded_text!("data/models/openrouter.json")),
         server: Server { kind: ServerKind::OpenRouter, hosts: &["openrouter.ai"], ..UNKNOWN },
     },
     Vendor {
@@ -268,7 +269,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("GROQ_API_KEY")],
         default_model: Some("openai/gpt-oss-120b"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/groq.json")),
+        models: Models::Listed(embedded_text!("data/models/groq.json")),
         server: Server {
             kind: ServerKind::Groq,
             hosts: &["api.groq.com"],
@@ -283,7 +284,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("CEREBRAS_API_KEY")],
         default_model: Some("gpt-oss-120b"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/cerebras.json")),
+        models: Models::Listed(embedded_text!("data/models/cerebras.json")),
         server: Server {
             kind: ServerKind::Cerebras,
             hosts: &["api.cerebras.ai"],
@@ -298,7 +299,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("XAI_API_KEY")],
         default_model: Some("grok-4.7"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/xai.json")),
+        models: Models::Listed(embedded_text!("data/models/xai.json")),
         server: Server {
             kind: ServerKind::Xai,
             hosts: &["api.x.ai"],
@@ -313,7 +314,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("DEEPSEEK_API_KEY")],
         default_model: Some("deepseek-v4-pro"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/deepseek.json")),
+        models: Models::Listed(embedded_text!("data/models/deepseek.json")),
         server: Server { kind: ServerKind::DeepSeek, hosts: &["api.deepseek.com"], ..UNKNOWN },
     },
     Vendor {
@@ -323,7 +324,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("MISTRAL_API_KEY")],
         default_model: Some("devstral-medium-latest"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/mistral.json")),
+        models: Models::Listed(embedded_text!("data/models/mistral.json")),
         server: Server { kind: ServerKind::Mistral, hosts: &["api.mistral.ai"], ..UNKNOWN },
     },
     Vendor {
@@ -333,7 +334,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("MOONSHOT_API_KEY")],
         default_model: Some("kimi-k2.7-code"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/moonshotai.json")),
+        models: Models::Listed(embedded_text!("data/models/moonshotai.json")),
         server: Server { hosts: &["api.moonshot."], aliases: &["moonshot"], ..MOONSHOT },
     },
     Vendor {
@@ -353,7 +354,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("KIMI_API_KEY")],
         default_model: Some("kimi-for-coding"),
         pricing: Pricing::Plan,
-        models: Models::Listed(include_str!("data/models/kimi-coding.json")),
+        models: Models::Listed(embedded_text!("data/models/kimi-coding.json")),
         server: Server { hosts: &["api.kimi.com"], ..MOONSHOT },
     },
     Vendor {
@@ -363,7 +364,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("ZAI_API_KEY")],
         default_model: Some("glm-5.3"),
         pricing: Pricing::Plan,
-        models: Models::Listed(include_str!("data/models/zai.json")),
+        models: Models::Listed(embedded_text!("data/models/zai.json")),
         server: Server { kind: ServerKind::Zai, hosts: &["api.z.ai"], ..UNKNOWN },
     },
     Vendor {
@@ -383,7 +384,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("MINIMAX_API_KEY")],
         default_model: Some("MiniMax-M3"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/minimax.json")),
+        models: Models::Listed(embedded_text!("data/models/minimax.json")),
         server: UNKNOWN,
     },
     Vendor {
@@ -403,7 +404,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("AZURE_OPENAI_API_KEY")],
         default_model: Some("gpt-6.1-sol"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/azure.json")),
+        models: Models::Listed(embedded_text!("data/models/azure.json")),
         server: Server {
             kind: ServerKind::Azure,
             hosts: &[".openai.azure.com"],
@@ -419,7 +420,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("GOOGLE_CLOUD_API_KEY")],
         default_model: Some("gemini-4-argon"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/google-vertex.json")),
+        models: Models::Listed(embedded_text!("data/models/google-vertex.json")),
         server: UNKNOWN,
     },
     Vendor {
@@ -429,7 +430,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[bearer("AWS_BEARER_TOKEN_BEDROCK")],
         default_model: Some("us.anthropic.claude-opus-5-5"),
         pricing: Pricing::PerToken,
-        models: Models::Listed(include_str!("data/models/amazon-bedrock.json")),
+        models: Models::Listed(embedded_text!("data/models/amazon-bedrock.json")),
         server: Server { hosts: &["bedrock-runtime."], images: Some(image_limits::BEDROCK), ..UNKNOWN },
     },
     Vendor {
@@ -439,7 +440,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[key("COPILOT_GITHUB_TOKEN")],
         default_model: Some("gpt-6.1-sol"),
         pricing: Pricing::Plan,
-        models: Models::Listed(include_str!("data/models/github-copilot.json")),
+        models: Models::Listed(embedded_text!("data/models/github-copilot.json")),
         server: Server {
             kind: ServerKind::Copilot,
             hosts: &["githubcopilot.com"],
@@ -454,7 +455,7 @@ pub const VENDORS: &[Vendor] = &[
         env_keys: &[],
         default_model: Some("gpt-6.1-sol"),
         pricing: Pricing::Plan,
-        models: Models::Listed(include_str!("data/models/openai-codex.json")),
+        models: Models::Listed(embedded_text!("data/models/openai-codex.json")),
         server: UNKNOWN,
     },
     listing("nvidia", "NVIDIA", "https://integrate.api.nvidia.com/v1", &[key("NVIDIA_API_KEY")]),

@@ -16,8 +16,10 @@ use syntect::parsing::{ParseState, ScopeStackOp, SyntaxSet};
 
 use language::Language;
 
-const INDEX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/grammars.idx"));
-const GRAMMARS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/grammars.bin"));
+use super::embedded::embedded_bytes;
+
+const INDEX: &[u8] = embedded_bytes!(concat!(env!("OUT_DIR"), "/grammars.idx"));
+const GRAMMARS: &[u8] = embedded_bytes!(concat!(env!("OUT_DIR"), "/grammars.bin"));
 
 /// An empty grammar: each of its seven fields takes one byte that says so.
 const EMPTY: [u8; 7] = [0; 7];

@@ -19,10 +19,11 @@ use serde_json::{Value, json};
 
 use super::facts::Totals;
 use super::{ExportSource, Read};
+use crate::util::embedded::embedded_text;
 use rows::Rows;
 
-const SCRIPT: &str = include_str!("page.js");
-const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = embedded_text!("page.js");
+const STYLE: &str = embedded_text!("page.css");
 
 /// Entries in one element. The page parses whole elements when it shows one of their entries.
 const BLOCK_ENTRIES: usize = 50;
