@@ -20,7 +20,7 @@ pub struct LayoutSettings {
     pub completion_rows: u16,
     /// Blank columns on both sides of the editor's text.
     pub editor_padding: u16,
-    /// Blank columns left of answers, at most.
+    /// Blank columns left and right of answers, at most.
     pub output_padding: u16,
     /// In front of each line of code in answers.
     pub code_indent: String,

@@ -210,7 +210,7 @@ pub const ROWS: &[Row] = &[
     Row::new("externalEditor", Kind::Text, "null", "Editor for prompts outside pi, with its arguments [default: $VISUAL, $EDITOR or nano]"),
     Row::new("autocompleteMaxVisible", Kind::Count { least: 3, most: 20 }, "6", "Suggestions shown at once while you type a command or path"),
     Row::new("editorPaddingX", Kind::Count { least: 0, most: 3 }, "0", "Blank columns left and right of the text in the editor"),
-    Row::new("outputPad", Kind::Count { least: 0, most: 1 }, "1", "Blank columns left of answers and thinking"),
+    Row::new("outputPad", Kind::Count { least: 0, most: 1 }, "1", "Blank columns left and right of answers and thinking"),
     Row::new("showHardwareCursor", Kind::Bool, "true", "Show the cursor of the terminal; false draws a block in its place, and only input methods see the cursor"),
     Row::new("markdown.codeBlockIndent", Kind::Text, "\"  \"", "Text in front of each line of a code block in answers"),
     Row::new("markdown.mermaid", Kind::Choice(&["off", "final", "streaming"]), "\"streaming\"", "When Mermaid diagrams are drawn: never (off), when an answer is complete (final), or when a diagram is complete (streaming)"),

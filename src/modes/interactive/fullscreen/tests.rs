@@ -567,6 +567,17 @@ fn the_scrollbar_is_shown_as_the_setting_says_and_can_be_dragged() {
         stage.page_up();
         assert_eq!(bar(&mut stage), scrolled, "{scrollbar:?}");
     }
+    let words = vec![("a question of words ".repeat(30), "many words of an answer ".repeat(90)); 2];
+    for width in [40, 60] {
+        let mut stage = Stage::new(&words, Size::new(width, 20));
+        stage.screen();
+        stage.page_up();
+        // The bar does not take the free column beside the text.
+        for row in &stage.screen()[..19] {
+            let beside = row.trim_end_matches(['█', '│']);
+            assert!(beside.len() < row.len() && beside.ends_with(' '), "{row:?}");
+        }
+    }
     let mut stage =
         Stage::numbered(300, 3).settings(|settings| settings.fullscreen.scrollbar = Scrollbar::Always);
     stage.screen();

@@ -555,7 +555,7 @@ fn lead(n_earlier: Option<usize>, left_out: usize) -> Option<String> {
 fn lead_rows(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
     let style: Style = cx.style(Token::Dim);
     let mut rows = vec![Row::default()];
-    let inner = cx.narrower(side(cx.width));
+    let inner = cx.narrower(2 * side(cx.width));
     rows.extend(wrap_plain(text, inner.width, style).into_iter().map(|row| indented(row, cx.width)));
     rows
 }

@@ -24,7 +24,7 @@ pub(crate) struct ViewSettings {
     pub(crate) links: bool,
     /// How images are shown; `None` if they are lines of text.
     pub(crate) pictures: Option<PictureView>,
-    /// Blank columns left of answers, at most.
+    /// Blank columns left and right of answers, at most.
     pub(crate) output_padding: u16,
     /// In front of each line of code.
     pub(crate) code_indent: String,
@@ -86,7 +86,7 @@ pub(crate) struct RenderCx<'a> {
 }
 
 impl<'a> RenderCx<'a> {
-    /// Blank columns left of an answer.
+    /// Blank columns left and right of an answer.
     pub(crate) fn answer_side(&self) -> u16 {
         side(self.width).min(self.view.output_padding)
     }

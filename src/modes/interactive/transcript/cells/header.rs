@@ -20,7 +20,7 @@ impl HeaderCell {
         if self.name.is_empty() {
             return Vec::new();
         }
-        let width = cx.narrower(side(cx.width)).width;
+        let width = cx.narrower(2 * side(cx.width)).width;
         let title = [
             Run::new(self.name.as_str(), cx.bold(Token::Accent)),
             Run::new(" ", Style::new()),

@@ -84,7 +84,7 @@ impl NoticeCell {
             return Vec::new();
         }
         let limit = (!cx.view.expanded).then_some(COLLAPSED_ROWS);
-        let inner = cx.narrower(side(cx.width));
+        let inner = cx.narrower(2 * side(cx.width));
         let count = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
         // After the first line, because the next lines contain instructions.
         let text = match text.split_once('\n') {

@@ -61,7 +61,8 @@ impl StreamedText {
         // No room for more where there is none for padding.
         let mark = if side(cx.width) == 0 { "" } else { mark };
         let lead = [&" ".repeat(usize::from(cx.answer_side())), mark].concat();
-        let width = cx.narrower(u16::try_from(width(&lead)).unwrap_or(u16::MAX)).width;
+        let left = u16::try_from(width(&lead)).unwrap_or(u16::MAX);
+        let width = cx.narrower(left.saturating_add(cx.answer_side())).width;
         let n_rows = stream.rows(width, cx.theme, cx.highlighter).len();
         let n_settled = stream.stable_rows();
         let stable = painted.stable;

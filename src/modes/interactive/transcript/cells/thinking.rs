@@ -73,7 +73,7 @@ impl ThinkingCell {
         if !self.streamed.text().trim().is_empty() {
             let mut label = Row::styled(LABEL, style);
             label.indent(" ".repeat(usize::from(cx.answer_side())), Style::new());
-            truncate_row(&mut label, cx.width, Ellipsis::One);
+            truncate_row(&mut label, cx.narrower(cx.answer_side()).width, Ellipsis::One);
             painted.replace(vec![Row::default(), label]);
             painted.stable = painted.rows.len();
         }

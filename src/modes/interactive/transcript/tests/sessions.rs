@@ -123,8 +123,8 @@ fn a_failed_request_is_shown() {
     |
     |
     | Error: acme: 429: {"message":"fake
-    | 429","type":"rate_limit_exceeded","code":"rate_limit_exceed
-    | ed"}
+    | 429","type":"rate_limit_exceeded","code":"rate_limit_excee
+    | ded"}
     |
     | Is Border Palette
     |
@@ -140,8 +140,8 @@ fn a_failed_request_is_shown() {
     |
     | - Latency that insert rename not while agent dirty be
     |   follower page insert it theme response palette.
-    | - Scroll update terminal quickly render therefore of branch
-    |   dirty query snapshot merge latency token for at.
+    | - Scroll update terminal quickly render therefore of
+    |   branch dirty query snapshot merge latency token for at.
     | - Height are that commit session padding palette height
     |   palette buffer.
     | - Usually scroll render dirty are merge
