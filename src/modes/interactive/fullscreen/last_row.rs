@@ -10,10 +10,12 @@ use crate::tui::theme::{Theme, Token};
 
 use super::super::app::App;
 use super::scrollback::Spot;
-use super::search::{Note, Search};
+use super::search::{Count, Note, Search};
 use super::view::Fullscreen;
 
 const SEARCH_LABEL: &str = " Search: ";
+/// Narrower screens have less between the query and the result, and counts without words.
+const MIN_WIDTH_WITH_WORDS: u16 = 40;
 
 /// Draws the last row, if it has something else than the transcript: the search, the keys of a
 /// selection, or the way to the end. Returns the columns of the latter.
@@ -70,36 +72,63 @@ fn cut_front(row: &Row, column: u16) -> Row {
 }
 
 fn search_row(search: &Search, width_cells: u16, theme: &Theme, keymap: &Keymap) -> Row {
-    let mut row = Row::default();
-    row.push(Run::new(SEARCH_LABEL, theme.style(Token::Accent).add_modifier(Modifier::BOLD)));
-    row.push(Run::new(search.field.text(), theme.style(Token::Text)));
-    let hints = match (search.note, search.waiting) {
-        (Some(Note::NotFound), _) => vec![("not found".to_owned(), Token::Warning)],
-        (Some(Note::NotHere), _) => {
-            let key = keymap.hint("tui.altScreen.searchNext");
-            vec![("not here".to_owned(), Token::Warning), (format!("{key}: search all"), Token::Dim)]
-        }
-        (None, Some(_)) => vec![("searching…".to_owned(), Token::Dim)],
-        (None, None) => [
+    let result = search_result(search, width_cells);
+    let (mut row, _) = search_field(search, width_cells, theme);
+    let keys: &[(&str, &str)] = match search.note {
+        Some(Note::NotFound) => &[],
+        Some(Note::NotHere) => &[("tui.altScreen.searchNext", "search all")],
+        None if search.waiting.is_some() => &[],
+        None => &[
             ("tui.altScreen.searchNext", "next"),
             ("tui.altScreen.searchClose", "close"),
             ("tui.altScreen.searchPrevious", "previous"),
-        ]
-        .into_iter()
-        .filter_map(|(id, what)| {
-            let key = keymap.hint(id);
-            (!key.is_empty()).then(|| (format!("{key}: {what}"), Token::Dim))
-        })
-        .collect(),
+        ],
     };
-    let mut separator = "   ";
-    for (hint, token) in hints {
+    let hints = keys.iter().filter_map(|(id, what)| {
+        let key = keymap.hint(id);
+        (!key.is_empty()).then(|| (format!("{key}: {what}"), Token::Dim))
+    });
+    let mut separator = result_gap(width_cells);
+    for (hint, token) in result.into_iter().chain(hints) {
         if row.width() + width(separator) + width(&hint) < usize::from(width_cells) {
             row.push(Run::new(format!("{separator}{hint}"), theme.style(token)));
             separator = " · ";
         }
     }
     row
+}
+
+/// What the search led to; `None` as long as nothing was typed.
+fn search_result(search: &Search, width_cells: u16) -> Option<(String, Token)> {
+    match (search.note, search.waiting, search.count) {
+        (Some(Note::NotFound), ..) => Some(("not found".to_owned(), Token::Warning)),
+        (Some(Note::NotHere), ..) => Some(("not here".to_owned(), Token::Warning)),
+        (None, Some(_), _) => Some(("searching…".to_owned(), Token::Dim)),
+        (None, None, Some(Count { nth, of, is_least })) => {
+            let more = if is_least { "+" } else { "" };
+            let between = if width_cells < MIN_WIDTH_WITH_WORDS { "/" } else { " of " };
+            Some((format!("{nth}{between}{of}{more}"), Token::Muted))
+        }
+        (None, None, None) => None,
+    }
+}
+
+fn result_gap(width_cells: u16) -> &'static str {
+    if width_cells < MIN_WIDTH_WITH_WORDS { " " } else { "   " }
+}
+
+/// The end of the query that leaves room for the result, and the column of the cursor.
+fn search_field(search: &Search, width_cells: u16, theme: &Theme) -> (Row, u16) {
+    let result = search_result(search, width_cells);
+    let result = result.map_or(0, |(text, _)| width(result_gap(width_cells)) + width(&text));
+    let room = usize::from(width_cells).saturating_sub(result);
+    let columns = if room > width(SEARCH_LABEL) { room } else { usize::from(width_cells) };
+    let columns = u16::try_from(columns).unwrap_or(u16::MAX);
+    let (mut row, column) = search.field.render_after(SEARCH_LABEL, columns, theme);
+    if let Some(label) = row.line.spans.first_mut() {
+        label.style = theme.style(Token::Accent).add_modifier(Modifier::BOLD);
+    }
+    (row, column)
 }
 
 fn caret_row(is_selecting: bool, width_cells: u16, theme: &Theme, keymap: &Keymap) -> Row {
@@ -138,11 +167,11 @@ pub(super) fn cursor(
     spots: &[Spot],
     page: usize,
     width_cells: u16,
+    theme: &Theme,
 ) -> Option<(u16, u16)> {
     let row = |index: usize| u16::try_from(index).unwrap_or(u16::MAX);
     if let Some(search) = &state.search {
-        let column = width(SEARCH_LABEL) + width(search.field.text());
-        let column = u16::try_from(column).unwrap_or(u16::MAX).min(width_cells.saturating_sub(1));
+        let (_, column) = search_field(search, width_cells, theme);
         return Some((row(page.checked_sub(1)?), column));
     }
     let caret = state.caret?;

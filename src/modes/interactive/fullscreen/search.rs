@@ -4,6 +4,7 @@
 //! searched as the query is typed; earlier entries in the session's file when the user goes on
 //! to the next match.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::tui::widgets::Field;
@@ -28,6 +29,21 @@ pub(super) struct Search {
     /// The step that waits for something to be read.
     pub(super) waiting: Option<Step>,
     pub(super) note: Option<Note>,
+    /// Where the current match is among those that are known; `None` while there is none.
+    pub(super) count: Option<Count>,
+    /// Matches in the earlier sections that were counted. A section may leave memory, so they are
+    /// counted when a match in it is shown.
+    pub(super) counted: BTreeMap<usize, usize>,
+}
+
+/// The place of a match among all, from the first row on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Count {
+    /// From 1 on.
+    pub(super) nth: usize,
+    pub(super) of: usize,
+    /// Whether earlier entries may have more of them.
+    pub(super) is_least: bool,
 }
 
 /// Why there is no match.
@@ -61,8 +77,56 @@ impl Search {
     /// Follows a change of the query.
     pub(super) fn on_typed(&mut self) {
         self.query = self.field.text().chars().flat_map(char::to_lowercase).collect();
-        (self.current, self.sections, self.is_asked, self.note) = (None, None, false, None);
+        (self.current, self.count, self.note) = (None, None, None);
+        self.forget_sections();
         self.waiting = (!self.query.is_empty()).then_some(Step { forward: true, is_deep: false });
+    }
+
+    /// Forgets what is known about earlier entries.
+    pub(super) fn forget_sections(&mut self) {
+        (self.sections, self.is_asked) = (None, false);
+        self.counted.clear();
+    }
+
+    /// Forgets the current match, because rows are others.
+    pub(super) fn forget_current(&mut self) {
+        (self.current, self.count) = (None, None);
+    }
+
+    /// Goes to a match. Counts those of its part and of the transcript, so that the work is that of a
+    /// search that finds nothing.
+    pub(super) fn go_to(&mut self, found: Extent, rows: &mut Scrollback<'_>) {
+        let recent = self.matches_in(RECENT, rows);
+        let here = if found.from.spot.part == RECENT {
+            recent.iter().position(|other| *other == found)
+        } else {
+            let matches = self.matches_in(found.from.spot.part, rows);
+            self.counted.insert(found.from.spot.part, matches.len());
+            matches.iter().position(|other| *other == found)
+        };
+        let before: usize = self.counted.range(..found.from.spot.part).map(|(_, n_matches)| n_matches).sum();
+        let of = self.counted.values().sum::<usize>() + recent.len();
+        let is_counted = |sections: &Vec<usize>| sections.iter().all(|part| self.counted.contains_key(part));
+        let is_least = rows.transcript.has_earlier() && !self.sections.as_ref().is_some_and(is_counted);
+        self.count = here.map(|here| Count { nth: before + here + 1, of, is_least });
+        self.current = Some(found);
+        self.note = None;
+    }
+
+    /// All matches of a part, which is in memory.
+    fn matches_in(&self, part: usize, rows: &mut Scrollback<'_>) -> Vec<Extent> {
+        let mut found = Vec::new();
+        let Some((first, last)) = rows.bounds(part) else { return found };
+        let mut at = first;
+        loop {
+            let line = Line::at(at, rows);
+            found.extend(line.matches(&self.query));
+            let (next, moved) = rows.down(line.last, 1);
+            if moved == 0 || next > last {
+                return found;
+            }
+            at = next;
+        }
     }
 
     /// Looks for the next match in a direction, around the end.

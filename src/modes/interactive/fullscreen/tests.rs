@@ -889,7 +889,7 @@ fn a_search_marks_all_matches_and_goes_from_one_to_the_next() {
     stage.screen();
     stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
     let screen = stage.type_text("LINE 1");
-    assert!(screen[19].contains("Search: LINE 1"), "{screen:#?}");
+    assert!(screen[19].contains("Search: LINE 1   19 of 20 · enter: next"), "{screen:#?}");
     let marked = |stage: &mut Stage| -> Vec<String> {
         let rows = stage.rows();
         let spans = rows[..19].iter().flat_map(|row| &row.line.spans);
@@ -900,7 +900,8 @@ fn a_search_marks_all_matches_and_goes_from_one_to_the_next() {
     assert!(found.len() > 1 && found.iter().all(|text| text == "line 1"), "{found:?}");
     let current = |stage: &Stage| stage.view().search.as_ref().unwrap().current.unwrap().from;
     let first = current(&stage);
-    stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(screen[19].contains("   20 of 20 · "), "{screen:#?}");
     let second = current(&stage);
     assert!(second > first || second.spot.row < first.spot.row);
     stage.press(KeyCode::Enter, KeyModifiers::SHIFT);
@@ -918,10 +919,48 @@ fn a_search_finds_earlier_messages_that_are_not_in_memory() {
     assert!(screen[19].contains("not here · enter: search all"), "{screen:#?}");
     let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
     assert!(has(&screen[..19], "answer 0007 line 1"), "{screen:#?}");
+    assert!(screen[19].contains("1 of 1 · "), "{screen:#?}");
     let screen = stage.type_text("?");
     assert!(!screen[19].contains("enter: next"), "{screen:#?}");
     let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
     assert!(screen[19].contains("not found"), "{screen:#?}");
+}
+
+#[test]
+fn a_count_says_that_earlier_messages_may_have_more_until_they_are_known() {
+    let mut stage = Stage::numbered(300, 3);
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    // Twenty prompts are in memory, and one more in a section of its own.
+    let screen = stage.type_text("question 02");
+    assert!(screen[19].contains(" of 20+ · "), "{screen:#?}");
+    let mut stage = Stage::numbered(300, 3);
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    stage.type_text("9 line 2");
+    let counts: Vec<String> = (0..31)
+        .map(|_| {
+            let screen = stage.press(KeyCode::Up, KeyModifiers::NONE);
+            let count = screen[19].split("   ").nth(1).unwrap_or_default();
+            count.split(" · ").next().unwrap_or_default().to_owned()
+        })
+        .collect();
+    assert_eq!(counts[0], "1 of 2+", "{counts:?}");
+    assert_eq!(counts[28..], ["1 of 30", "30 of 30", "29 of 30"]);
+}
+
+#[test]
+fn a_long_query_leaves_room_for_what_was_found() {
+    let mut stage = answer("a paragraph with words");
+    stage.size.width = 30;
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    let screen = stage.type_text("a paragraph with words");
+    assert_eq!(screen[39], " Search: graph with words 1/1");
+    let screen = stage.type_text("!");
+    assert_eq!(screen[39], " Search: ith words! not found");
+    let (_, cursor) = render(&mut stage.app, 30, 40);
+    assert_eq!(cursor, Some((39, 19)));
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Fullscreen {
         }
         if let Some(search) = &mut self.search {
             // What was found is known by an older tree.
-            (search.sections, search.is_asked) = (None, false);
+            search.forget_sections();
         }
     }
 

@@ -73,7 +73,7 @@ impl Viewport<'_> {
             state.see_all(transcript);
         }
         if let Some(search) = &mut state.search {
-            search.current = None;
+            search.forget_current();
         }
         if let Some(anchor) = anchor {
             let cx = SectionCx { width: width.max(1), theme, now };
@@ -149,8 +149,7 @@ impl Viewport<'_> {
         search.waiting = None;
         match sought {
             Sought::Found(found) => {
-                search.current = Some(found);
-                search.note = None;
+                search.go_to(found, &mut self.rows());
                 self.show_spot(found.from.spot);
             }
             Sought::NeedsEarlier => {
