@@ -450,7 +450,7 @@ fn the_trace_of_the_open_session_is_shown_and_closed() {
     pty.keys("f");
     pty.wait_text("No failed calls.");
     pty.keys("f");
-    pty.wait_text("what is here");
+    pty.wait_text("1 step  completed");
     pty.keys("\x1b");
     pty.wait("the closed trace", |rows| !rows.iter().any(|row| row.contains("Trace, newest")));
     pty.keys("\x04");

@@ -223,10 +223,17 @@ pub(super) fn cover<R>(rows: &mut [R], over: impl ExactSizeIterator<Item = R>, e
     first
 }
 
+/// Smaller screens have no blank row above the status.
+const ROWS_WITH_GAP: u16 = 16;
+
 /// Status, queue, editor and footer; on small screens only the editor's text.
 pub(super) fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
     let mut rows = Vec::new();
     let theme = &app.theme;
+    if height >= ROWS_WITH_GAP {
+        // Cells begin with a blank row, and so does what follows the last one.
+        rows.push(Row::default());
+    }
     if height >= 6 {
         let interrupt_key = app.keymap.hint("app.interrupt");
         let quit_hint = app.input.quit_hint(&app.keymap);
