@@ -137,17 +137,26 @@ fn exported<'t>(
     }
 }
 
+/// Whether `source` is a session file that can be imported. Blocks.
+///
+/// # Errors
+/// If it is missing, not a regular file, or does not begin like a session.
+pub fn check_import(source: &Path) -> Result<(), OpenError> {
+    if !source.try_exists().unwrap_or(true) {
+        return Err(OpenError::Missing { path: source.to_owned() });
+    }
+    store::check_file(source)?;
+    match store::read_header(source) {
+        Some(_) => Ok(()),
+        None => Err(OpenError::NotASession { path: source.to_owned() }),
+    }
+}
+
 /// Copies the session file `source` into `folder` under its name, or a similar one that is
 /// free. Returns the copy.
 pub(super) fn import(disk: &dyn Disk, source: &Path, folder: &Path) -> Result<PathBuf, OpenError> {
     let source = &std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
-    if !source.try_exists().unwrap_or(true) {
-        return Err(OpenError::Missing { path: source.clone() });
-    }
-    store::check_file(source)?;
-    if store::read_header(source).is_none() {
-        return Err(OpenError::NotASession { path: source.clone() });
-    }
+    check_import(source)?;
     let copy_error = |error| OpenError::Copy { path: folder.to_owned(), error };
     atomic_file::create_private_folder(folder).map_err(copy_error)?;
     let read_error = |error| OpenError::Read { path: source.clone(), error };

@@ -59,7 +59,7 @@ pub use command::{
 };
 pub use compaction::{CompactionPreview, NothingToCompact, preview_compaction};
 pub use context_report::{ContextPart, ContextReport};
-pub use copies::{Secrets, fork_session, fork_session_on, prompt_of, write_branch};
+pub use copies::{Secrets, check_import, fork_session, fork_session_on, prompt_of, write_branch};
 pub use event::{
     CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate, SummarySource,
 };

@@ -11,9 +11,24 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     beginning.or(alike).copied()
 }
 
+/// The elements of `known` in the order of their similarity to `word`.
+pub fn most_similar_first<'a>(word: &str, mut known: Vec<&'a str>) -> Vec<&'a str> {
+    let begins_alike = |name: &str| !word.is_empty() && (name.starts_with(word) || word.starts_with(name));
+    known.sort_by_cached_key(|name| (!begins_alike(name), strsim::damerau_levenshtein(word, name)));
+    known
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_are_ordered_by_their_spelling() {
+        let known = || vec!["zai", "openai", "anthropic", "openrouter"];
+        assert_eq!(most_similar_first("antropic", known())[0], "anthropic");
+        assert_eq!(most_similar_first("open", known())[..2], ["openai", "openrouter"]);
+        assert_eq!(most_similar_first("", known()).len(), 4);
+    }
 
     #[test]
     fn beginnings_and_few_wrong_letters_are_recognised() {

@@ -199,8 +199,8 @@ async fn slash_export_asks_about_secrets_and_writes_what_was_chosen() {
         // The next question must not be taken for this one.
         pty.wait("the question to close", |rows| !rows.iter().any(|row| row.contains("Export secrets?")));
     };
-    // Enter alone changes nothing.
-    pty.keys("/export page.html\r");
+    // The text stays in the editor, and is deleted here. Enter alone changes nothing.
+    pty.keys("\x15/export page.html\r");
     pty.wait_text("1 × GitHub token");
     answer("\r");
     pty.wait_idle();
@@ -213,7 +213,7 @@ async fn slash_export_asks_about_secrets_and_writes_what_was_chosen() {
     pty.keys("/export page.html\r");
     answer("\x1b[B\r");
     pty.wait_text("exists already; choose another name");
-    pty.keys("/export\r");
+    pty.keys("\x15/export\r");
     answer("\x1b[B\x1b[B\r");
     pty.wait_text("pi-session-");
     pty.keys("\x04");

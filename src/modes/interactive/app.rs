@@ -77,6 +77,8 @@ pub(super) struct App {
     /// Wall clock, milliseconds since the Unix epoch.
     pub(super) now_ms: u64,
     grammars_wanted: bool,
+    /// The line of the command that runs, which returns to the editor if it fails.
+    pub(super) running_command: Option<String>,
     /// Problems of the user's files that were already shown.
     shown_problems: HashSet<String>,
     /// The last entry of the session when it was opened.
@@ -117,6 +119,7 @@ impl App {
             now: Duration::ZERO,
             now_ms: 0,
             grammars_wanted: false,
+            running_command: None,
             shown_problems: HashSet::new(),
             shown_leaf: None,
             sought: None,
@@ -217,7 +220,11 @@ impl App {
 
     fn run_command(&mut self, line: &str, out: &mut Vec<Effect>) {
         match commands::find(line) {
-            Some((command, args)) => (command.run)(self, args, out),
+            Some((command, args)) => {
+                self.running_command = Some(line.to_owned());
+                (command.run)(self, args, out);
+                self.running_command = None;
+            }
             None if line.starts_with(char::is_whitespace) => {
                 self.refuse_command(line, "a command follows the slash without a space");
             }
@@ -228,11 +235,14 @@ impl App {
         }
     }
 
-    /// Shows why a line is not a command, and leaves it in the editor. It is not sent to a
-    /// model, which could not do what the user intended.
+    /// Shows why a line is not a command, or can do nothing, and leaves it in the editor, unless
+    /// something else was typed since. It is not sent to a model, which could not do what the user
+    /// intended.
     pub(super) fn refuse_command(&mut self, line: &str, why: &str) {
-        self.fail(why);
-        self.input.prompt.composer.set_text(&format!("/{line}"));
+        self.transcript.notice(NoticeLevel::Error, why);
+        if self.input.prompt.is_blank() {
+            self.input.prompt.composer.set_text(&format!("/{line}"));
+        }
     }
 
     /// Escape: stops the first activity found, in this order.
@@ -276,8 +286,12 @@ impl App {
         self.transcript.notice(NoticeLevel::Info, text);
     }
 
+    /// Shows an error. The command that ends with it stays in the editor.
     pub(super) fn fail(&mut self, text: &str) {
-        self.transcript.notice(NoticeLevel::Error, text);
+        match self.running_command.take() {
+            Some(line) => self.refuse_command(&line, text),
+            None => self.transcript.notice(NoticeLevel::Error, text),
+        }
     }
 
     // The session.
@@ -561,6 +575,11 @@ impl App {
             EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => {
                 self.fail(&paths::with_tilde(&error, self.home.as_deref()));
             }
+            EffectDone::CommandFailed { line, error } => {
+                let error = paths::with_tilde(&error, self.home.as_deref());
+                self.refuse_command(&line, &error);
+            }
+            EffectDone::Importable(path) => commands::ask_to_import(self, path),
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Told(text) => self.status.hint = Some(text),
             EffectDone::Report(done) => self.dialogs.on_report(done),

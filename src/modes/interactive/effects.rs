@@ -88,6 +88,7 @@ impl Effects {
             WorldEffect::Read(reader, effect) => self.start_reading(reader, effect),
             WorldEffect::Pictures(effect) => self.start_pictures(effect),
             WorldEffect::Export(request) => self.export(request),
+            WorldEffect::CheckImport { path, line } => self.check_import(path, line),
             WorldEffect::History(effect) => self.start_history(effect),
             WorldEffect::Attach(effect) => self.attach(effect),
             WorldEffect::FindFiles(request) => self.find_files(request),
@@ -194,6 +195,16 @@ impl Effects {
                 let (models, found) = (services.usable_models(), Vec::new());
                 drop(done.send(EffectDone::Models { models, found, problems }));
             }
+        });
+    }
+
+    fn check_import(&self, path: PathBuf, line: String) {
+        let done = self.done.clone();
+        tokio::task::spawn_blocking(move || {
+            drop(done.send(match session::check_import(&path) {
+                Ok(()) => EffectDone::Importable(path),
+                Err(error) => EffectDone::CommandFailed { line, error: error.to_string() },
+            }));
         });
     }
 

@@ -21,6 +21,8 @@ pub(super) struct ExportRequest {
     pub(super) format: ExportFormat,
     /// `None` if nobody decided yet.
     pub(super) secrets: Option<Secrets>,
+    /// The command, without its slash: it returns to the editor if nothing can be written.
+    pub(super) line: String,
 }
 
 impl Effects {
@@ -30,10 +32,11 @@ impl Effects {
         let (state, home, done) = (handle.state(), self.services.dirs.home.clone(), self.done.clone());
         tokio::spawn(async move {
             let Ok(Reply::Tree(tree)) = handle.request(SessionCommand::ReadTree).await else { return };
-            let ExportRequest { path, format, secrets } = request.clone();
+            let ExportRequest { path, format, secrets, line } = request.clone();
+            let failed = |error: String| EffectDone::CommandFailed { line: line.clone(), error };
             let source = source(&state, tree);
             if source.tree.is_empty() {
-                return drop(done.send(EffectDone::Failed("there is nothing to export yet".to_owned())));
+                return drop(done.send(failed("there is nothing to export yet".to_owned())));
             }
             let (secrets, source) = match secrets {
                 Some(secrets) => (secrets, source),
@@ -50,7 +53,7 @@ impl Effects {
             if format == ExportFormat::Session {
                 // The session knows its header, and reports what it did.
                 if let Err(error) = handle.request(SessionCommand::Export { path, secrets }).await {
-                    drop(done.send(EffectDone::Failed(error.to_string())));
+                    drop(done.send(failed(error.to_string())));
                 }
                 return;
             }
@@ -63,9 +66,9 @@ impl Effects {
                     "Exported the session to {shown}. Entries that could not be read are missing: {n_lost}."
                 )),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    EffectDone::Failed(format!("{shown} exists already; choose another name"))
+                    failed(format!("{shown} exists already; choose another name"))
                 }
-                Err(error) => EffectDone::Failed(format!("cannot write {shown}: {error}")),
+                Err(error) => failed(format!("cannot write {shown}: {error}")),
             }));
         });
     }

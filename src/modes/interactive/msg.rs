@@ -102,6 +102,12 @@ pub(super) enum WorldEffect {
     /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
     /// secrets that nobody decided about.
     Export(ExportRequest),
+    /// Checks that a file is a session; answers with [`EffectDone::Importable`] or
+    /// [`EffectDone::CommandFailed`].
+    CheckImport {
+        path: PathBuf,
+        line: String,
+    },
     /// Finds files for completion; answers with [`EffectDone::Files`].
     FindFiles(FileRequest),
     /// Reads the clipboard or dropped files; answers with [`EffectDone::Attached`].
@@ -173,6 +179,14 @@ pub(super) enum EffectDone {
     Busy(SessionCommand),
     Report(ReportDone),
     Failed(String),
+    /// A command could do nothing; its line returns to the editor.
+    CommandFailed {
+        /// Without the slash.
+        line: String,
+        error: String,
+    },
+    /// The file is a session.
+    Importable(PathBuf),
     Told(String),
     /// A text that tmux did not take for the clipboard.
     NotCopied(String),

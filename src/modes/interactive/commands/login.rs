@@ -22,7 +22,8 @@ pub(super) const COMMANDS: &[Command] = &[
 
 fn list(app: &mut App, purpose: Purpose, args: &str, out: &mut Vec<Effect>) {
     if args.contains(char::is_whitespace) {
-        // The text may be a key, so it is not repeated.
+        // The text may be a key, so it is neither repeated nor left in the editor.
+        app.running_command = None;
         return app.fail("enter only the provider's name; pi asks for the key next");
     }
     let wanted = (!args.is_empty()).then(|| args.to_owned());

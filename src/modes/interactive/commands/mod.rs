@@ -9,7 +9,7 @@ use super::app::App;
 use super::msg::Effect;
 
 pub(super) use model::open_models;
-pub(super) use session::{new_session, open_fork, open_queue, open_tree, open_tree_at};
+pub(super) use session::{ask_to_import, new_session, open_fork, open_queue, open_tree, open_tree_at};
 pub(super) use view::on_themes;
 
 /// A slash command.

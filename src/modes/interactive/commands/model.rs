@@ -56,7 +56,7 @@ fn thinking(app: &mut App, args: &str, out: &mut Vec<Effect>) {
             let names: Vec<&str> =
                 app.session.model.thinking_levels().into_iter().map(ThinkingLevel::name).collect();
             let why = format!("\"{args}\" is not a thinking level; use one of {}", names.join(", "));
-            app.refuse_command(&format!("thinking {args}"), &why);
+            app.fail(&why);
         }
     }
 }

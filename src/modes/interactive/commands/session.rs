@@ -188,15 +188,22 @@ pub(in super::super) fn open_fork(_: &mut App, out: &mut Vec<Effect>) {
     out.push(TreeEffect::ListPrompts.into());
 }
 
-fn import(app: &mut App, args: &str, _: &mut Vec<Effect>) {
+/// Looks whether there is something to import before it asks.
+fn import(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     match path_argument(app, args) {
         None => app.fail("name the session file to import: /import FILE"),
+        Some(path) => out.push(WorldEffect::CheckImport { path, line: format!("import {args}") }.into()),
+    }
+}
+
+/// Asks before the session in a file takes the place of this one.
+pub(in super::super) fn ask_to_import(app: &mut App, path: PathBuf) {
+    if app.session.is_busy() {
         // One question is enough.
-        Some(path) if app.session.is_busy() => {
-            let import = SessionCommand::Import { path, if_busy: IfBusy::Refuse };
-            app.dialogs.show(Confirmation::cancel_work(import));
-        }
-        Some(path) => app.dialogs.show(Confirmation::import(path)),
+        let import = SessionCommand::Import { path, if_busy: IfBusy::Refuse };
+        app.dialogs.show(Confirmation::cancel_work(import));
+    } else {
+        app.dialogs.show(Confirmation::import(path));
     }
 }
 
@@ -204,7 +211,10 @@ fn export(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     let path = path_argument(app, args);
     let format = path.as_deref().map_or(Some(ExportFormat::Html), ExportFormat::of_file);
     match format {
-        Some(format) => out.push(WorldEffect::Export(ExportRequest { path, format, secrets: None }).into()),
+        Some(format) => {
+            let line = ["export", args].join(" ").trim_end().to_owned();
+            out.push(WorldEffect::Export(ExportRequest { path, format, secrets: None, line }).into());
+        }
         None => app.fail("end the name of the file in .html, .md or .jsonl: /export FILE"),
     }
 }

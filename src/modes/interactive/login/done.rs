@@ -2,6 +2,7 @@
 
 use crate::ai::DEMO_PROVIDER;
 use crate::session::{Scope, SessionCommand};
+use crate::util::nearest::most_similar_first;
 
 use super::super::app::App;
 use super::super::msg::Effect;
@@ -18,7 +19,10 @@ pub(in super::super) fn on_done(app: &mut App, done: LoginDone, out: &mut Vec<Ef
             app.dialogs.open_login(dialog);
         }
         LoginDone::Listed { purpose, wanted: Some(name), providers } => {
-            match (providers.into_iter().find(|provider| provider.is_named(&name)), purpose) {
+            let position = providers.iter().position(|provider| provider.is_named(&name));
+            let ids: Vec<&str> = providers.iter().map(|provider| provider.keys.id.as_str()).collect();
+            let known = nearest_first(&name, ids);
+            match (position.and_then(|at| providers.into_iter().nth(at)), purpose) {
                 (Some(provider), Purpose::Login) => {
                     let (dialog, outcome) = LoginDialog::for_provider(provider);
                     app.dialogs.open_login(dialog);
@@ -30,9 +34,18 @@ pub(in super::super) fn on_done(app: &mut App, done: LoginDone, out: &mut Vec<Ef
                     out.push(LoginEffect::Forget(provider.keys.id).into());
                 }
                 (None, Purpose::Login) => {
-                    app.fail(&format!("there is no provider \"{name}\"; /login alone lists them"));
+                    let why = format!("there is no provider \"{name}\"; there is {known}");
+                    app.refuse_command(&format!("login {name}"), &why);
                 }
-                (None, Purpose::Logout) => app.fail(&format!("nothing is stored for \"{name}\"")),
+                (None, Purpose::Logout) => {
+                    let stored = if known.is_empty() {
+                        "no key or account is saved".to_owned()
+                    } else {
+                        format!("there is {known}")
+                    };
+                    let why = format!("nothing is stored for \"{name}\"; {stored}");
+                    app.refuse_command(&format!("logout {name}"), &why);
+                }
             }
         }
         LoginDone::Step(step) => app.dialogs.on_sign_in_step(&step),
@@ -42,6 +55,11 @@ pub(in super::super) fn on_done(app: &mut App, done: LoginDone, out: &mut Vec<Ef
             app.fail(&error);
         }
     }
+}
+
+/// The names, those with the most similar spelling first.
+fn nearest_first(name: &str, ids: Vec<&str>) -> String {
+    most_similar_first(&name.to_ascii_lowercase(), ids).join(", ")
 }
 
 fn on_keys_changed(app: &mut App, change: KeyChange, out: &mut Vec<Effect>) {

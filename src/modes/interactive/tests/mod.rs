@@ -1,6 +1,7 @@
 //! The app as a user has it, without a terminal and a session: keys as a terminal sends them, and
 //! whole screens.
 
+mod commands;
 mod emulators;
 mod keys;
 mod late_size;

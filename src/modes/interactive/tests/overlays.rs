@@ -100,7 +100,7 @@ fn sessions() -> Vec<SessionSummary> {
     ]
 }
 
-fn providers() -> Vec<LoginProvider> {
+pub(super) fn providers() -> Vec<LoginProvider> {
     let provider = |id: &str, name: &str, source: KeySource| LoginProvider {
         keys: ProviderKeys {
             id: id.to_owned(),

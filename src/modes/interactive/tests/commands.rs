@@ -1,0 +1,92 @@
+//! Commands that can do nothing.
+
+use std::path::PathBuf;
+
+use super::super::export::ExportRequest;
+use super::super::login::{LoginDone, LoginEffect, Purpose};
+use super::super::msg::EffectDone;
+use super::overlays::providers;
+use super::*;
+
+/// Runs a command, and returns what it asks of the world.
+fn run(stage: &mut Stage, line: &str) -> Vec<WorldEffect> {
+    stage.effects.clear();
+    stage.paste(line).type_keys(" <enter>");
+    let effects = stage.effects.drain(..).filter_map(|effect| match effect {
+        Effect::World(WorldEffect::History(_) | WorldEffect::FindFiles(_)) | Effect::Screen(_) => None,
+        Effect::World(effect) => Some(effect),
+    });
+    effects.collect()
+}
+
+/// The screen after an answer of the world.
+fn answer(stage: &mut Stage, done: EffectDone) -> String {
+    stage.app.on_effect_done(done, &mut stage.effects);
+    stage.screen(100, 24).join("\n")
+}
+
+#[test]
+fn a_command_that_cannot_run_stays_in_the_editor() {
+    let lines = [
+        "/handoff",
+        "/compact --nope",
+        "/trace --tool",
+        "/trace nothing",
+        "/export notes.txt",
+        "/import",
+        "/thinking loud",
+        "/hotkeys now",
+        "/nothing",
+    ];
+    for line in lines {
+        let mut stage = Stage::new();
+        assert_eq!(run(&mut stage, line), [], "{line}");
+        assert_eq!(stage.editor().trim_end_matches('|').trim_end(), line);
+        assert!(stage.screen(100, 24).join("\n").contains("Error: "), "{line}");
+    }
+    // It may be a key.
+    let mut stage = Stage::new();
+    assert_eq!(run(&mut stage, "/login acme sk-canary"), []);
+    assert_eq!(stage.editor(), "|");
+    assert!(!stage.screen(100, 24).join("\n").contains("canary"));
+}
+
+#[test]
+fn a_command_that_fails_later_returns_to_the_editor_unless_something_was_typed() {
+    let mut stage = Stage::new();
+    let list = LoginEffect::List { purpose: Purpose::Login, wanted: Some("nosuch".to_owned()) };
+    assert_eq!(run(&mut stage, "/login nosuch"), [WorldEffect::Login(list)]);
+    assert_eq!(stage.editor(), "|");
+    let listed = |purpose| {
+        let (wanted, providers) = (Some("cluod".to_owned()), providers());
+        EffectDone::Login(LoginDone::Listed { purpose, wanted, providers })
+    };
+    let screen = answer(&mut stage, listed(Purpose::Login));
+    assert!(screen.contains("there is no provider \"cluod\"; there is cloud, a"), "{screen}");
+    assert_eq!(stage.editor(), "/login cluod|");
+    let mut stage = Stage::new();
+    stage.type_keys("next");
+    let screen = answer(&mut stage, listed(Purpose::Logout));
+    assert!(screen.contains("nothing is stored for \"cluod\"; there is cloud, a"), "{screen}");
+    assert_eq!(stage.editor(), "next|");
+
+    let mut stage = Stage::new();
+    let wanted = run(&mut stage, "/export  /no/where.md");
+    let [WorldEffect::Export(ExportRequest { line, .. })] = wanted.as_slice() else { panic!("{wanted:?}") };
+    let failed = EffectDone::CommandFailed { line: line.clone(), error: "cannot write it".to_owned() };
+    assert!(answer(&mut stage, failed).contains("Error: cannot write it"));
+    assert_eq!(stage.editor(), "/export /no/where.md|");
+}
+
+#[test]
+fn an_import_asks_only_about_a_file_that_is_a_session() {
+    let mut stage = Stage::new();
+    let (path, line) = (PathBuf::from("/home/me/project/old.jsonl"), "import old.jsonl".to_owned());
+    let check = WorldEffect::CheckImport { path: path.clone(), line: line.clone() };
+    assert_eq!(run(&mut stage, "/import old.jsonl"), [check]);
+    assert!(!stage.app.dialogs.is_open());
+    answer(&mut stage, EffectDone::CommandFailed { line, error: "it is not there".to_owned() });
+    assert!(!stage.app.dialogs.is_open());
+    assert_eq!(stage.editor(), "/import old.jsonl|");
+    assert!(answer(&mut stage, EffectDone::Importable(path)).contains("Import this session?"));
+}
