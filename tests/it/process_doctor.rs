@@ -8,6 +8,14 @@ use crate::support::pty::{Pty, TestHome};
 fn doctor_reports_and_leaves_the_terminal_as_it_was() {
     let home = TestHome::new();
     std::fs::write(home.agent().join("settings.json"), "{\"them\": 1}").unwrap_or_default();
+    for (folder, n_sessions) in [("--one--", 2), ("--two--", 1)] {
+        let folder = home.agent().join("sessions").join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        for n in 0..n_sessions {
+            std::fs::write(folder.join(format!("{n}.jsonl")), "").unwrap();
+        }
+        std::fs::write(folder.join("notes.txt"), "").unwrap();
+    }
     let env = [("OPENAI_API_KEY", "sk-canary-1234567890"), ("LANG", "C.UTF-8")];
     let size = Size { width: 100, height: 60 };
     let pty = Pty::start_in(&home, &home.project(), size, &["doctor"], &env);
@@ -18,6 +26,7 @@ fn doctor_reports_and_leaves_the_terminal_as_it_was() {
         "Terminal",
         "TERM=xterm-256color",
         "~/.pi/agent/settings.json",
+        "~/.pi/agent/sessions (3 sessions)",
         "openai",
         "api.openai.com",
         "What to change",

@@ -12,7 +12,7 @@ use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS, Settings};
 use crate::session::{ResourceOptions, bash_config};
 use crate::tui::term::{TerminalReply, ask_terminal};
-use crate::util::os;
+use crate::util::{counted, os};
 
 use super::appearance::{Looks, in_tmux, questions};
 use super::effects::Effects;
@@ -185,9 +185,9 @@ impl Report {
             ("trust", dirs.trust_file()),
             ("earlier prompts", dirs.prompt_history_file()),
             ("themes", dirs.agent.join("themes")),
-            ("sessions", input.sessions.to_owned()),
         ];
-        let rows = files.iter().map(|(name, path)| (*name, describe(path, dirs))).collect();
+        let mut rows: Vec<_> = files.iter().map(|(name, path)| (*name, describe(path, dirs))).collect();
+        rows.push(("sessions", describe_sessions(input.sessions, dirs)));
         self.section("Files", ["File", "Where"], rows);
         match keybindings::load(dirs) {
             Ok((_, problems)) => self.advice.extend(problems),
@@ -316,12 +316,25 @@ fn describe(path: &Path, dirs: &Dirs) -> String {
     let shown = dirs.display(path);
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => {
-            let n_entries = fs::read_dir(path).map_or(0, Iterator::count);
-            format!("{shown} ({n_entries} inside)")
+            let n_files = fs::read_dir(path).map_or(0, Iterator::count);
+            format!("{shown} ({})", counted(n_files as u64, "file"))
         }
         Ok(_) => shown,
         Err(_) => format!("{shown} (none yet)"),
     }
+}
+
+/// The directory of the sessions, and how many there are, also in the directories of projects.
+fn describe_sessions(path: &Path, dirs: &Dirs) -> String {
+    let shown = dirs.display(path);
+    let Ok(entries) = fs::read_dir(path) else { return format!("{shown} (none yet)") };
+    let is_session = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl");
+    let n_inside = |path: PathBuf| match fs::read_dir(&path) {
+        Ok(entries) => entries.flatten().filter(|entry| is_session(&entry.path())).count(),
+        Err(_) => usize::from(is_session(&path)),
+    };
+    let n_sessions: usize = entries.flatten().map(|entry| n_inside(entry.path())).sum();
+    format!("{shown} ({})", counted(n_sessions as u64, "session"))
 }
 
 /// The command that edits a prompt, and the same with what names it.
