@@ -36,6 +36,8 @@ async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
     pty.wait_text("Your command is done.");
     pty.keys("/nothing\r");
     pty.wait_text("/help reads all.");
+    pty.keys("/login\r");
+    pty.wait_text("ANTHROPIC_API_KEY");
     pty.keys("/quit\r");
     pty.wait_text("To resume this session: pi --session");
     let (status, _, log) = pty.end();

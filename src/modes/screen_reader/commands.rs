@@ -28,6 +28,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "compact", args: "[FOCUS]", help: "Summarise the conversation", run: compact },
     Command { name: "new", args: "", help: "Start a new session", run: new },
     Command { name: "resume", args: "[NAME]", help: "Choose a session to continue", run: resume },
+    Command { name: "login", args: "", help: "Hear how to connect a model", run: |_, _| login() },
     Command { name: "name", args: "TEXT", help: "Name the session", run: name },
     Command { name: "skill:NAME", args: "[TEXT]", help: "Run a skill", run: |_, _| Next::GoOn },
     Command { name: "changelog", args: "", help: "Read what changed in pi", run: |_, _| changes() },
@@ -62,6 +63,18 @@ fn help() -> Next {
     lines.push("A backslash at the end of a line continues the prompt on the next line.".to_owned());
     lines.push("While the agent works, a prompt is queued. ctrl+c interrupts.".to_owned());
     say(&lines);
+    Next::GoOn
+}
+
+/// The dialog of the terminal is not here, but what other commands and variables do is.
+fn login() -> Next {
+    say(&[
+        "Keys are saved outside screen-reader mode. Quit with /quit, then run:".to_owned(),
+        "pi auth login PROVIDER, for example: pi auth login anthropic. It asks for the key, or signs in with \
+         --with browser."
+            .to_owned(),
+        "Or set a variable such as ANTHROPIC_API_KEY. Then start pi again; /model lists the models.".to_owned(),
+    ]);
     Next::GoOn
 }
 
