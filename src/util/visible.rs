@@ -41,6 +41,22 @@ pub fn spell_out(text: &str, tab: Option<&str>) -> (String, Vec<Range<usize>>) {
     (shown, ranges)
 }
 
+/// The text with what cannot be seen spelt out, other than control characters.
+pub fn spell_out_marks(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut before = None;
+    for c in text.chars() {
+        if !c.is_control() && is_invisible(c, before) {
+            shown.push_str(&spelt_out(c));
+            before = None;
+        } else {
+            shown.push(c);
+            before = Some(c);
+        }
+    }
+    shown
+}
+
 fn spelt_out(c: char) -> String {
     format!("<U+{:04X}>", u32::from(c))
 }
@@ -92,6 +108,16 @@ mod tests {
         {
             assert_eq!(spell_out(text, None).0, text);
         }
+    }
+
+    #[test]
+    fn control_characters_of_output_stay_when_marks_are_spelt_out() {
+        let check = |text: &str, expected: &str| assert_eq!(spell_out_marks(text), expected, "{text:?}");
+        check(
+            "\u{1b}[31m\u{202e}red\u{1b}[0m\r\n\tx\u{200b}",
+            "\u{1b}[31m<U+202E>red\u{1b}[0m\r\n\tx<U+200B>",
+        );
+        check("👩\u{200d}💻 می\u{200c}خواهم", "👩\u{200d}💻 می\u{200c}خواهم");
     }
 
     #[test]

@@ -18,7 +18,10 @@ pub use ansi::terminal_output;
 pub use copy::{CopyRule, copied_text, keep_tabs};
 pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};
 pub use row::{LinkTarget, PromptMark, Row, Run};
-pub use sanitize::{TAB_WIDTH, sanitize, sanitize_line, visible, visible_line, visible_name, visible_ranges};
+pub use sanitize::{
+    TAB_WIDTH, sanitize, sanitize_line, visible, visible_line, visible_marks, visible_name, visible_ranges,
+    visible_source,
+};
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};
 pub use width::{grapheme_width, graphemes, is_uncertain, width};
 pub use wrap::{Wrap, wrap_plain, wrap_plain_at_most};

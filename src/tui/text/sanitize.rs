@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::util::escapes::{Piece, is_dropped, pieces};
-use crate::util::visible::{is_all_visible, spell_out};
+use crate::util::visible::{is_all_visible, spell_out, spell_out_marks};
 
 /// Number of spaces for a tab.
 pub const TAB_WIDTH: usize = 3;
@@ -66,6 +66,17 @@ pub fn visible_name(name: &str) -> Cow<'_, str> {
         true => Cow::Borrowed(name),
         false => Cow::Owned(spell_out(name, None).0),
     }
+}
+
+/// Like [`visible`], with tabs as they are, for text that is parsed.
+pub fn visible_source(text: &str) -> Cow<'_, str> {
+    if is_all_visible(text) { Cow::Borrowed(text) } else { Cow::Owned(spell_out(text, Some("\t")).0) }
+}
+
+/// Output of a terminal with what cannot be seen spelt out, other than the control characters,
+/// which have a meaning there.
+pub fn visible_marks(text: &str) -> Cow<'_, str> {
+    if is_all_visible(text) { Cow::Borrowed(text) } else { Cow::Owned(spell_out_marks(text)) }
 }
 
 /// Like [`visible`], with the places of what is spelt out.

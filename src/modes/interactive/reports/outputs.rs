@@ -10,6 +10,7 @@ use crate::ai::{Message, ToolResultMessage, join_text};
 use crate::session::{
     BashExecution, Entry, EntryBody, EntryKind, Reply, SessionCommand, SessionMessage, SessionTree,
 };
+use crate::tui::text::visible_line;
 use crate::util::os;
 
 use super::super::effects::Effects;
@@ -52,7 +53,7 @@ fn list(tree: &SessionTree) -> Vec<Chapter> {
         let printed = tree.read(entry)?;
         let output = Output::of(&printed)?;
         let source = OutputSource { tree: tree.clone(), entry };
-        let name = tree::line_of(tree, entry);
+        let name = visible_line(&tree::line_of(tree, entry));
         Some(Chapter { name, note: output.size(), text: ChapterText::Output(source) })
     };
     path.into_iter().rev().filter(is_output).filter_map(chapter).take(MAX_OUTPUTS).collect()
@@ -239,6 +240,15 @@ mod tests {
         check("(no output)", false, "0 lines");
         check("Command aborted", true, "0 lines");
         check("a\n\nb", false, "3 lines");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_in_a_command_is_spelt_out_in_the_list() {
+        let command = json!({
+            "role": "bashExecution", "command": "echo \u{202e}txt", "output": "x", "exitCode": 0,
+            "cancelled": false, "truncated": false, "timestamp": 0,
+        });
+        assert_eq!(list(&tree_of(&[command]))[0].name, "!echo <U+202E>txt");
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::session::{MessageHit, SessionSummary};
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, truncate_row, width};
+use crate::tui::text::{
+    Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, truncate_row, visible_line, visible_name,
+    width,
+};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
 
@@ -49,7 +52,7 @@ impl RowStyle<'_> {
         let branch =
             if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat(depth.min(4) - 1)) };
         let mark = if is_current { "(this session) " } else { "" };
-        let left = format!("{branch}{mark}{}", sanitize_line(title(session)));
+        let left = format!("{branch}{mark}{}", visible_line(title(session)));
         let room = total.saturating_sub(2 + width(&right) + 2);
         let left = truncate(&left, room, Ellipsis::One);
         let gap = total.saturating_sub(2 + width(&left) + width(&right));
@@ -65,7 +68,7 @@ impl RowStyle<'_> {
 
     fn cwd(&self, session: &SessionSummary, max_width: usize) -> String {
         let cwd = paths::display(Path::new(&session.cwd), self.home);
-        truncate_middle(&sanitize_line(&cwd), max_width).into_owned()
+        truncate_middle(&visible_name(&cwd), max_width).into_owned()
     }
 
     /// The text that a search found, with its matches.

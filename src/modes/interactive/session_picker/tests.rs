@@ -211,3 +211,22 @@ fn any_size_is_survived() {
         }
     }
 }
+
+#[test]
+fn what_cannot_be_seen_in_a_name_is_spelt_out() {
+    let theme = crate::tui::theme::Theme::builtin(
+        "dark",
+        crate::tui::theme::Appearance::Dark,
+        crate::tui::theme::ColorDepth::True,
+    )
+    .unwrap();
+    let style = rows::RowStyle { width_cells: 80, theme: &theme, now_ms: NOW_MS, home: None, with_cwd: true };
+    let named = SessionSummary {
+        name: Some("fix \u{202e}txt.exe\u{1b}[2J".to_owned()),
+        cwd: "/pro\nject".to_owned(),
+        ..session("a", "", 1)
+    };
+    let row = style.session(&named, 0, false, false).text();
+    assert!(row.contains("fix <U+202E>txt.exe<U+001B>[2J"), "{row}");
+    assert!(row.contains("/pro<U+000A>ject"), "{row}");
+}

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use crate::util::escapes::without_escapes;
 
 use super::super::super::markdown::{self, Highlighter, MarkdownOptions};
-use super::super::super::text::{Row, Wrap, sanitize, terminal_output, wrap_plain};
+use super::super::super::text::{Row, Wrap, terminal_output, visible, visible_marks, wrap_plain};
 use super::super::super::theme::{Theme, Token};
 use super::{PagedText, Place, Position};
 
@@ -192,10 +192,10 @@ impl<P: LineParts> LinesText<P> {
         };
         let text = self.parts.lines(part);
         match self.kind {
-            Lines::Plain => text.split('\n').for_each(|line| add(wrap_plain(&sanitize(line), inner, style))),
+            Lines::Plain => text.split('\n').for_each(|line| add(wrap_plain(&visible(line), inner, style))),
             Lines::Output => {
                 let wrap = Wrap::new(inner);
-                for mut line in terminal_output(&text) {
+                for mut line in terminal_output(&visible_marks(&text)) {
                     line.style = style.patch(line.style);
                     add(wrap.line(&line));
                 }

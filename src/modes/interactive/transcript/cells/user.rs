@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ai::{Message, UserMessage};
 use crate::session::SkillBlock;
 use crate::tui::markdown::{self, DiagramTiming, MarkdownOptions};
-use crate::tui::text::{Row, Run, Wrap, sanitize_line, wrap_plain};
+use crate::tui::text::{Row, Run, Wrap, sanitize_line, visible_source, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
@@ -28,7 +28,8 @@ struct Skill {
 impl UserCell {
     pub(in super::super) fn new(user: &UserMessage, message: &Arc<Message>) -> Self {
         let pictures = Picture::of_prompt(message);
-        let text = user.content.text();
+        // A person judges it before it is sent again, and others wrote what was pasted.
+        let text = visible_source(&user.content.text()).into_owned();
         match SkillBlock::parse(&text) {
             Some(block) => {
                 let skill = Skill { name: block.name, body: block.body.to_owned() };

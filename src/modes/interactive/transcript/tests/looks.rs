@@ -43,6 +43,15 @@ fn a_conversation() {
 }
 
 #[test]
+fn what_cannot_be_seen_in_a_prompt_is_spelt_out() {
+    let text =
+        "run \u{202e}gpj.exe\u{1b}[2J\u{200b}\n\n```\n\tcode\n```\n\n👩\u{200d}💻 می\u{200c}خواهم ❤\u{fe0f}";
+    let shown = Stage::with([user(text)]).text(60);
+    assert!(shown.contains("run <U+202E>gpj.exe<U+001B>[2J<U+200B>"), "{shown}");
+    assert!(shown.contains("👩\u{200d}💻 می\u{200c}خواهم ❤\u{fe0f}"), "{shown}");
+}
+
+#[test]
 fn long_prompt_shows_both_ends_until_it_is_expanded() {
     let mut stage = Stage::with([user(&format!("{}\nWhat is **wrong**?", numbered(100)))]);
     insta::assert_snapshot!(stage.text(40));

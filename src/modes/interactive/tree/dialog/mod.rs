@@ -12,7 +12,7 @@ use crate::session::{
 };
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, visible_line, width};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::{DialogCx, Field, Hints, ListFrame, ListItems, ListState, ListStep};
 
@@ -464,7 +464,7 @@ impl TreeDialog {
                 if let Some((speaker, token)) = speaker {
                     runs.push(Run::new(format!("{speaker}: "), theme.style(*token)));
                 }
-                runs.push(Run::new(sanitize_line(text).into_owned(), theme.style(*tone)));
+                runs.push(Run::new(visible_line(text), theme.style(*tone)));
             }
             None => runs.push(Run::new("…", dim)),
         }
@@ -488,7 +488,7 @@ impl TreeDialog {
             push("[pinned]", Token::Accent);
         }
         if let Some(label) = self.labels.get(&entry) {
-            push(&format!("[{}]", sanitize_line(&label.text)), Token::Warning);
+            push(&format!("[{}]", visible_line(&label.text)), Token::Warning);
             if self.shows_label_times && label.at_ms > 0 {
                 push(&time(label.at_ms), Token::Dim);
             }

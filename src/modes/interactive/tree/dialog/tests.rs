@@ -303,9 +303,10 @@ fn hostile_texts_stay_text() {
     let line = user("a", None).replace("says a", "\\u001b[2Jwipe\\u0007 \\u202eevil");
     let mut dialog = dialog_of(tree_of(&[line]), TreeFilter::Default);
     let text = shown(&mut dialog, 60, 20);
-    assert!(text.contains("wipe") && !text.contains(['\u{1b}', '\u{7}']), "{text}");
-    press(&mut dialog, "label \u{1b}[2Jx enter");
-    assert!(!shown(&mut dialog, 60, 20).contains('\u{1b}'));
+    assert!(text.contains("<U+001B>[2Jwipe<U+0007> <U+202E>evil"), "{text}");
+    press(&mut dialog, "label \u{1b}[2J\u{202e}x enter");
+    let text = shown(&mut dialog, 80, 20);
+    assert!(text.contains("[[2J<U+202E>x]") && !text.contains(['\u{1b}', '\u{202e}']), "{text}");
 }
 
 #[test]
