@@ -376,6 +376,14 @@ fn escape_sequences_of_the_model_are_not_passed_on() {
     assert!(rows.iter().all(|row| !row.text().chars().any(char::is_control)));
 }
 
+#[test]
+fn wrapped_lines_of_code_are_marked_in_their_indent() {
+    let text = "```\nlet text = word;\nshort\n```";
+    let rows = render(text, 12, &THEME, &LOADED, &MarkdownOptions::default());
+    let shown: Vec<String> = rows.iter().map(Row::text).collect();
+    assert_eq!(shown, ["```", "  let text =", "↪ word;", "  short", "```"]);
+}
+
 /// Texts that meet every kind of block, in pieces that may combine.
 fn documents() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::super::text::{Row, Run, Wrap, keep_tabs, sanitize};
+use super::super::text::{Row, Run, WRAPPED_MARK, Wrap, keep_tabs, sanitize, width};
 use super::super::theme::{Theme, Token};
 use super::highlight::{CodeLines, Highlighter};
 use super::render::MarkdownOptions;
@@ -58,7 +58,7 @@ impl CodeBlock {
         for part in line.split('\n') {
             let runs = self.lines.next_line(part, theme);
             let before = out.len();
-            self.rows(&runs, out);
+            self.rows(&runs, theme, out);
             if line.len() == part.len() {
                 keep_tabs(&mut out[before..], source);
             }
@@ -68,12 +68,20 @@ impl CodeBlock {
     /// Appends the line that is still arriving, without advancing the highlighter.
     pub(super) fn preview(&self, line: &str, theme: &Theme, out: &mut Vec<Row>) {
         let line = sanitize(line).replace('\n', " ");
-        self.rows(&self.lines.clone().next_line(&line, theme), out);
+        self.rows(&self.lines.clone().next_line(&line, theme), theme, out);
     }
 
-    fn rows(&self, runs: &[Run], out: &mut Vec<Row>) {
-        let indent = Run::new(self.indent.clone(), Default::default());
-        let wrap = Wrap { width: self.width, first: vec![indent.clone()], rest: vec![indent] };
+    /// Rows that continue a line begin with a mark, in the indent if there is room, because code may begin
+    /// with blanks or with anything else by itself.
+    fn rows(&self, runs: &[Run], theme: &Theme, out: &mut Vec<Row>) {
+        let indent = |text: &str| Run::new(text, Default::default());
+        let room = " ".repeat(width(WRAPPED_MARK));
+        let before_mark = self.indent.strip_suffix(room.as_str()).unwrap_or(&self.indent);
+        let wrap = Wrap {
+            width: self.width,
+            first: vec![indent(&self.indent)],
+            rest: vec![indent(before_mark), Run::new(WRAPPED_MARK, theme.style(Token::Dim))],
+        };
         out.extend(wrap.runs(runs));
     }
 }

@@ -16,6 +16,9 @@ use super::row::{Row, Run, cells};
 use super::truncate::{Ellipsis, truncate};
 use super::width::{graphemes, width};
 
+/// In front of a row that continues a line of code.
+pub const WRAPPED_MARK: &str = "↪ ";
+
 /// The width, and the indents of the rows.
 #[derive(Debug, Clone, Default)]
 pub struct Wrap {

@@ -8,8 +8,8 @@ use ratatui::text::Line;
 
 use crate::ai::ContentBlock;
 use crate::tui::text::{
-    Ellipsis, Row, Run, Wrap, keep_tabs, sanitize, sanitize_line, terminal_output, truncate_row, visible,
-    visible_line, visible_ranges, width, wrap_plain,
+    Ellipsis, Row, Run, WRAPPED_MARK, Wrap, keep_tabs, sanitize, sanitize_line, terminal_output,
+    truncate_row, visible, visible_line, visible_ranges, width, wrap_plain,
 };
 use crate::tui::theme::Token;
 
@@ -37,7 +37,7 @@ pub(in super::super) fn head(text: &str, limit: Option<usize>, style: Style, cx:
 /// The first rows of code in the language of the file at `path`.
 pub(super) fn code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut lines = cx.highlighter.lines(language(path));
-    let wrap = Wrap::new(cx.width);
+    let wrap = Wrap::new(cx.width).rest(WRAPPED_MARK, cx.style(Token::Dim));
     first(text, limit, cx, |line| {
         let mut rows = wrap.runs(&lines.next_line(&sanitize_line(line), cx.theme));
         keep_tabs(&mut rows, line);
@@ -48,7 +48,7 @@ pub(super) fn code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'
 /// Like [`code`], for code that the model wrote and the user has to judge.
 pub(super) fn judged_code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut lines = cx.highlighter.lines(language(path));
-    let wrap = Wrap::new(cx.width);
+    let wrap = Wrap::new(cx.width).rest(WRAPPED_MARK, cx.style(Token::Dim));
     first(text, limit, cx, |line| {
         let shown = visible(line);
         let mut rows = wrap.runs(&lines.next_line(&shown, cx.theme));

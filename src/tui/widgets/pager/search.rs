@@ -7,7 +7,7 @@ use ratatui::text::Span;
 
 use super::super::super::keymap::{Context, Keymap};
 use super::super::super::term::InputEvent;
-use super::super::super::text::Row;
+use super::super::super::text::{Row, WRAPPED_MARK};
 use super::super::Field;
 use super::{PagedText, Pager, Place, Viewport};
 
@@ -136,7 +136,9 @@ fn is_match(text: &dyn PagedText, query: &str, part: usize, row: usize, n_rows: 
     let piece = |row: usize, column: usize| {
         let row = (row < n_rows).then(|| lower(row))?;
         let piece = row.split(BAR).nth(column).filter(|_| row.split(BAR).count() == n_columns)?;
-        Some(piece.trim().to_owned()).filter(|piece| !piece.is_empty())
+        let piece = piece.trim();
+        let piece = piece.strip_prefix(WRAPPED_MARK).unwrap_or(piece);
+        Some(piece.to_owned()).filter(|piece| !piece.is_empty())
     };
     first
         .split(BAR)
