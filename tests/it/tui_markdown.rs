@@ -377,6 +377,23 @@ fn escape_sequences_of_the_model_are_not_passed_on() {
 }
 
 #[test]
+fn footnotes_are_numbered_references_and_notes_where_they_come() {
+    let text = "A claim[^1] and another[^why].\n\n[^1]: The first source, which is so long that it wraps.\n[^why]: https://a.bc\n\nAfter[^2].";
+    let rows = render(text, 30, &THEME, &LOADED, &MarkdownOptions::default());
+    let shown: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
+    insta::assert_snapshot!(shown.join("\n"), @"
+    A claim[1] and another[why].
+
+    [1] The first source, which is
+        so long that it wraps.
+
+    [why] https://a.bc
+
+    After[2].
+    ");
+}
+
+#[test]
 fn wrapped_lines_of_code_are_marked_in_their_indent() {
     let text = "```\nlet text = word;\nshort\n```";
     let rows = render(text, 12, &THEME, &LOADED, &MarkdownOptions::default());
@@ -417,6 +434,9 @@ fn documents() -> impl Strategy<Value = String> {
         "[a](https://x.y) ",
         "[r] ",
         "\n[r]: https://d.ef\n",
+        "[^1]",
+        "\n[^1]: note ",
+        "\n[^a b]: https://g.hi\n",
         "https://x.y/z ",
         "<!-- c -->",
         "\n<div>\n",
@@ -474,6 +494,10 @@ fn containers() -> impl Strategy<Value = String> {
         "[text][s]",
         "[r]: https://d.ef",
         "[s]: https://g.hi 'title",
+        "[^1] and[^r]",
+        "[^1]: note",
+        "[^r]: [r]",
+        "[^2]:",
         "<div>",
         "<!-- c",
         "-->",

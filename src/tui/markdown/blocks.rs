@@ -34,6 +34,11 @@ pub(super) enum Block {
         is_closed: bool,
     },
     Quote(Vec<Self>),
+    /// The text of a note that is referred to by its label.
+    Footnote {
+        label: String,
+        blocks: Vec<Self>,
+    },
     List(List),
     Table(Table),
     Rule,
@@ -60,7 +65,12 @@ impl Block {
             }
             // Blank lines at the end may turn out to be behind the block.
             Self::Code { text, .. } => path.push(text.trim_end().lines().count()),
-            Self::Heading { .. } | Self::Paragraph(_) | Self::Table(_) | Self::Rule | Self::Html(_) => {}
+            Self::Heading { .. }
+            | Self::Paragraph(_)
+            | Self::Footnote { .. }
+            | Self::Table(_)
+            | Self::Rule
+            | Self::Html(_) => {}
         }
     }
 }
@@ -255,6 +265,7 @@ fn begins_block(event: &Event<'_>) -> bool {
                     | Tag::BlockQuote(_)
                     | Tag::CodeBlock(_)
                     | Tag::HtmlBlock
+                    | Tag::FootnoteDefinition(_)
                     | Tag::List(_)
                     | Tag::Item
                     | Tag::Table(_)
@@ -284,7 +295,13 @@ fn fold(label: &str) -> String {
 }
 
 fn options() -> Options {
-    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_MATH
+    // With the other kind of footnotes, a reference is one only if its definition follows: a text that
+    // arrives would change where it has settled.
+    Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_MATH
+        | Options::ENABLE_OLD_FOOTNOTES
 }
 
 #[derive(Debug)]
@@ -297,6 +314,7 @@ struct Open {
 #[derive(Debug)]
 enum Container {
     Quote(Vec<Block>),
+    Footnote(String, Vec<Block>),
     List(List),
     Item(Item),
 }
@@ -337,7 +355,7 @@ impl Builder {
         let Some(open) = self.open.last_mut() else { return };
         // Only the first one can be on the line of its container's mark, so lines are short here.
         let is_first = match &open.container {
-            Container::Quote(_) => return,
+            Container::Quote(_) | Container::Footnote(..) => return,
             Container::List(list) => list.items.is_empty(),
             Container::Item(item) => item.blocks.is_empty(),
         };
@@ -369,7 +387,7 @@ impl Builder {
                 None => self.push_inline(&format!("${source}$"), false),
             },
             Event::DisplayMath(source) => self.display_math(&source),
-            Event::FootnoteReference(text) => self.push_inline(&text, false),
+            Event::FootnoteReference(label) => self.push_inline(&format!("[{label}]"), false),
         }
     }
 
@@ -392,6 +410,7 @@ impl Builder {
                 self.leaf = Some(Leaf::Heading(level_number(level)));
             }
             Tag::BlockQuote(_) => self.open(Container::Quote(Vec::new())),
+            Tag::FootnoteDefinition(label) => self.open(Container::Footnote(label.to_string(), Vec::new())),
             Tag::List(start) => self.open(Container::List(List { start, items: Vec::new() })),
             Tag::Item => self.open(Container::Item(Item::default())),
             Tag::CodeBlock(kind) => {
@@ -429,7 +448,9 @@ impl Builder {
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph | TagEnd::Heading(_) => self.close_leaf(),
-            TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item => self.close(),
+            TagEnd::BlockQuote(_) | TagEnd::FootnoteDefinition | TagEnd::List(_) | TagEnd::Item => {
+                self.close();
+            }
             TagEnd::CodeBlock => {
                 if let Some((lang, text)) = self.code.take() {
                     self.add(Block::Code { lang, text, is_closed: self.is_closed });
@@ -535,6 +556,7 @@ impl Builder {
         }
         match self.open.pop().map(|open| open.container) {
             Some(Container::Quote(blocks)) => self.add(Block::Quote(blocks)),
+            Some(Container::Footnote(label, blocks)) => self.add(Block::Footnote { label, blocks }),
             Some(Container::List(list)) => self.add(Block::List(list)),
             Some(Container::Item(item)) => self.add_item(item),
             None => {}
@@ -557,7 +579,7 @@ impl Builder {
         self.close_leaf();
         let Some(Open { container, is_spaced }) = self.open.last_mut() else { return self.root.push(block) };
         match container {
-            Container::Quote(blocks) => blocks.push(block),
+            Container::Quote(blocks) | Container::Footnote(_, blocks) => blocks.push(block),
             Container::Item(item) => {
                 item.blocks.push(ItemBlock { is_spaced: std::mem::take(is_spaced), block });
             }
@@ -625,6 +647,8 @@ mod tests {
             "<!-- c",
             "-->",
             "\\",
+            "[^1]: note",
+            "text[^1]",
         ]);
         let line = (indent, mark, text).prop_map(|(indent, mark, text)| format!("{indent}{mark}{text}"));
         prop::collection::vec(line, 0..16).prop_map(|lines| lines.join("\n"))
