@@ -240,8 +240,18 @@ const CUBE_LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 /// The nearest of the colours 16..=255; users redefine the first sixteen.
 fn nearest_indexed(rgb: [u8; 3]) -> u8 {
-    let candidates = (16..=255_u8).map(|index| (distance(rgb, indexed_rgb(index)), index));
-    candidates.min().map_or(16, |(_, index)| index)
+    index_of_256(rgb, |_| true).unwrap_or(16)
+}
+
+/// The nearest of these colours that `fits`; `None` if none does.
+pub(super) fn index_of_256(rgb: [u8; 3], fits: impl Fn([u8; 3]) -> bool) -> Option<u8> {
+    let fitting = (16..=255_u8).filter(|index| fits(indexed_rgb(*index)));
+    fitting.min_by_key(|index| (distance(rgb, indexed_rgb(*index)), *index))
+}
+
+/// The same as red, green and blue.
+pub(super) fn nearest_of_256(rgb: [u8; 3], fits: impl Fn([u8; 3]) -> bool) -> Option<[u8; 3]> {
+    index_of_256(rgb, fits).map(indexed_rgb)
 }
 
 /// The one of the 16 colours with the hue of a text colour, in the half that is told apart from

@@ -7,6 +7,7 @@
 use ratatui::style::{Color, Style};
 
 use super::Theme;
+use super::color::{ThemeColor, index_of_256, nearest_of_256};
 use super::system::{self, Rgb, contrast, mix};
 use super::tokens::Token;
 
@@ -25,6 +26,8 @@ pub struct Tint {
     background: Rgb,
     /// White or black: where readable colours are.
     end: Rgb,
+    /// Whether the terminal has 256 colours, of which the background is one.
+    is_indexed: bool,
 }
 
 const WHITE: Rgb = [255; 3];
@@ -36,7 +39,8 @@ const VIVID_PERCENT: u16 = 75;
 
 impl Theme {
     /// A background in the colour of a text token. `None` where the colours of the screen are not
-    /// known: with fewer colours than 24 bits, and with themes that use the terminal's own.
+    /// known: with 16 colours, and with themes that use the terminal's own; and where none of 256 has
+    /// its hue and lets text be read.
     pub fn tint(&self, token: Token, strength: TintStrength) -> Option<Tint> {
         let (base, hue) = (self.rgb(Token::ToolPendingBg)?, self.rgb(token)?);
         let is_dark = contrast(WHITE, base) >= contrast(BLACK, base);
@@ -58,30 +62,57 @@ impl Theme {
         // On middle colours nothing could be read.
         let mut mixed = (0..=percent).rev().map(|percent| mix(base, vivid, percent));
         let background = mixed.find(|below| contrast(end, *below) >= system::TEXT).unwrap_or(base);
-        Some(Tint { background, end })
+        if let Some(Color::Rgb(..)) = self.color(Token::ToolPendingBg) {
+            return Some(Tint { background, end, is_indexed: false });
+        }
+        // The nearest one is often a grey.
+        let strongest = (0..3).max_by_key(|channel| background[*channel])?;
+        let has_its_hue =
+            |color: Rgb| (0..3).all(|other| other == strongest || color[other] < color[strongest]);
+        let is_readable = |color: Rgb| contrast(end, color) >= system::TEXT;
+        let around = match strength {
+            TintStrength::Word => Some(self.tint(token, TintStrength::Line)?.background),
+            TintStrength::Line => None,
+        };
+        let fits = |color: Rgb| has_its_hue(color) && is_readable(color) && Some(color) != around;
+        let background = nearest_of_256(background, fits)?;
+        Some(Tint { background, end, is_indexed: true })
     }
 
     fn rgb(&self, token: Token) -> Option<Rgb> {
-        match self.color(token) {
-            Some(Color::Rgb(red, green, blue)) => Some([red, green, blue]),
-            _ => None,
-        }
+        rgb(self.color(token)?)
+    }
+}
+
+/// `None` for colours that users choose in their terminal.
+fn rgb(color: Color) -> Option<Rgb> {
+    match color {
+        Color::Rgb(red, green, blue) => Some([red, green, blue]),
+        Color::Indexed(index) => ThemeColor::Indexed(index).rgb(),
+        _ => None,
     }
 }
 
 impl Tint {
     /// The background alone.
     pub fn style(self) -> Style {
-        let [red, green, blue] = self.background;
-        Style::new().bg(Color::Rgb(red, green, blue))
+        Style::new().bg(self.color(self.background, |_| true))
     }
 
     /// Text of a token on it.
     pub fn text(self, token: Token, theme: &Theme) -> Style {
         let Some(color) = theme.rgb(token) else { return self.style().patch(theme.style(token)) };
-        let [red, green, blue] =
-            system::readable(color, self.end, &[self.background], system::least_contrast(token));
-        self.style().fg(Color::Rgb(red, green, blue))
+        let least = system::least_contrast(token);
+        let readable = system::readable(color, self.end, &[self.background], least);
+        let is_readable = |color: Rgb| contrast(color, self.background) >= least;
+        self.style().fg(self.color(readable, is_readable))
+    }
+
+    /// The colour, or of 256 the nearest one that `fits`.
+    fn color(self, rgb: Rgb, fits: impl Fn(Rgb) -> bool) -> Color {
+        let [red, green, blue] = rgb;
+        let index = self.is_indexed.then(|| index_of_256(rgb, fits)).flatten();
+        index.map_or(Color::Rgb(red, green, blue), Color::Indexed)
     }
 }
 
@@ -100,8 +131,10 @@ mod tests {
                 [TintStrength::Line, TintStrength::Word].map(|strength| theme.tint(token, strength).unwrap());
             for tint in [line, word] {
                 for row in TABLE.iter().filter(|row| row.kind == Kind::Foreground) {
-                    let Some(Color::Rgb(r, g, b)) = tint.text(row.token, theme).fg else { continue };
-                    let found = contrast([r, g, b], tint.background);
+                    let style = tint.text(row.token, theme);
+                    assert_eq!(style.bg.and_then(rgb), Some(tint.background));
+                    let Some(text) = style.fg.and_then(rgb) else { continue };
+                    let found = contrast(text, tint.background);
                     let least = system::least_contrast(row.token);
                     assert!(found >= least, "{} on {tint:?}: {found:.2}", row.name);
                 }
@@ -111,16 +144,21 @@ mod tests {
 
     #[test]
     fn built_in_themes_have_tints_that_can_be_told_apart() {
-        for appearance in [Appearance::Dark, Appearance::Light] {
-            let theme = Theme::builtin("system", appearance, ColorDepth::True).unwrap();
+        let depths = [ColorDepth::True, ColorDepth::Indexed];
+        for (appearance, depth) in
+            [Appearance::Dark, Appearance::Light].into_iter().flat_map(|one| depths.map(|depth| (one, depth)))
+        {
+            let theme = Theme::builtin("system", appearance, depth).unwrap();
             check(&theme);
             let mut backgrounds: Vec<Rgb> = Vec::new();
             for token in [Token::ToolDiffAdded, Token::ToolDiffRemoved] {
                 for strength in [TintStrength::Line, TintStrength::Word] {
                     let tint = theme.tint(token, strength).unwrap();
                     // What it is mixed of has the hue of the token.
-                    let [red, green, _] = tint.background;
-                    assert_eq!(red > green, token == Token::ToolDiffRemoved, "{tint:?}");
+                    let [red, green, blue] = tint.background;
+                    let is_removed = token == Token::ToolDiffRemoved;
+                    let (own, other) = if is_removed { (red, green) } else { (green, red) };
+                    assert!(own > other && own > blue, "{tint:?}");
                     backgrounds.push(tint.background);
                 }
             }
@@ -138,7 +176,7 @@ mod tests {
 
     #[test]
     fn terminals_with_fewer_colours_have_none() {
-        for depth in [ColorDepth::Indexed, ColorDepth::Ansi, ColorDepth::None] {
+        for depth in [ColorDepth::Ansi, ColorDepth::None] {
             let theme = Theme::builtin("dark", Appearance::Dark, depth).unwrap();
             assert_eq!(theme.tint(Token::ToolDiffAdded, TintStrength::Line), None);
         }

@@ -54,7 +54,7 @@ fn changed_lines_are_tinted_and_have_the_colours_of_their_language() {
 
 #[test]
 fn changed_words_are_reversed_where_there_are_no_tints() {
-    for depth in [ColorDepth::Indexed, ColorDepth::Ansi, ColorDepth::None] {
+    for depth in [ColorDepth::Ansi, ColorDepth::None] {
         let theme = theme(depth);
         let rows = draw(&parse_diff("-1 let a = one(b);\n+1 let a = two(b);"), "rs", &theme);
         let reversed = |token| theme.style(token).add_modifier(Modifier::REVERSED);
