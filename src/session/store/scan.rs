@@ -105,7 +105,7 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     let start = read.offset;
     file.seek(SeekFrom::Start(start)).map_err(read_error)?;
     let rest = past_bad_blocks(file.try_clone().map_err(read_error)?, start, stamp.size);
-    let mut lines = FileLines::new(rest);
+    let mut lines = FileLines::new(rest, block_bytes(stamp.size));
     let outline_of = |read: &Progress| {
         let header = read.header.as_ref().filter(|header| header.version == migrate::CURRENT_VERSION)?;
         // An outline knows nothing of lines that were ignored, nor of a branch that ends elsewhere.
@@ -188,12 +188,17 @@ struct FileLines<R> {
     rest: Range<usize>,
 }
 
-/// Length of a block, unless a line is longer.
-const BLOCK_OF_LINES: usize = 2 << 20;
+/// Length of a block of a file of this size, unless a line is longer. What is read of a block takes as
+/// much room as the block, and only a giant file is read faster in large ones.
+fn block_bytes(file_bytes: u64) -> usize {
+    const SMALL: usize = 512 << 10;
+    const LARGE: usize = 2 << 20;
+    usize::try_from(file_bytes / 64).unwrap_or(LARGE).clamp(SMALL, LARGE)
+}
 
 impl<R: Read> FileLines<R> {
-    fn new(file: R) -> Self {
-        Self { file, buffer: vec![0; BLOCK_OF_LINES], rest: 0..0 }
+    fn new(file: R, block_bytes: usize) -> Self {
+        Self { file, buffer: vec![0; block_bytes], rest: 0..0 }
     }
 
     /// Whole lines with their line breaks; the last line of the file may lack it. `None` at
@@ -682,7 +687,7 @@ mod tests {
     fn blocks_have_whole_lines_of_any_length() {
         let long = "x".repeat(40);
         for text in ["", "\n", "a", "a\n", "\n\nb\nccccccccccc\n\nd", &format!("{long}\n{long}\n")] {
-            let mut lines = FileLines { buffer: vec![0; 4], ..FileLines::new(Slow(text.as_bytes())) };
+            let mut lines = FileLines::new(Slow(text.as_bytes()), 4);
             let mut read = Vec::new();
             while let Some(block) = lines.next_block().unwrap() {
                 let block = std::str::from_utf8(block).unwrap();
