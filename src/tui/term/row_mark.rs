@@ -2,7 +2,8 @@
 //!
 //! Rows that are laid out again at another width have other indices. A mark names a row by
 //! the text before it, without blanks and lines drawn with box characters, because wrapping
-//! adds and removes only those.
+//! adds and removes only those. A table that becomes too narrow repeats its heads, so the rows
+//! below it are named by the text after them.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -11,30 +12,47 @@ use super::super::text::Row;
 /// The beginning of a row within the rows of one block of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RowMark {
-    /// The characters before the row, as a sum of hashes: columns of a table interleave
-    /// differently at each width, so their order does not count.
+    /// The text before the row, and the number of rows between that text and it.
+    before: Side,
+    /// The text from the row on, and the number of rows between it and that text.
+    after: Side,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Side {
+    /// The characters as a sum of hashes: columns of a table interleave differently at each width,
+    /// so their order does not count.
     sum: u64,
     n_chars: usize,
-    /// Number of rows before it with the same text before them.
-    nth: usize,
+    /// Number of rows without text.
+    n_rows: usize,
 }
 
 impl RowMark {
     /// The marks of all rows of a block, in order.
     pub fn of<'r>(rows: impl IntoIterator<Item = &'r Row>) -> impl Iterator<Item = Self> {
-        let mut next = Self::default();
-        rows.into_iter().map(move |row| {
-            let mark = next;
-            next.nth += 1;
+        let mut next = Side::default();
+        let mut marks: Vec<Self> = Vec::new();
+        for row in rows {
+            marks.push(Self { before: next, after: Side::default() });
+            next.n_rows += 1;
             for span in &row.line.spans {
                 for c in span.content.chars().filter(|c| is_text(*c)) {
                     next.sum = next.sum.wrapping_add(hash(c));
                     next.n_chars += 1;
-                    next.nth = 0;
+                    next.n_rows = 0;
                 }
             }
-            mark
-        })
+        }
+        let whole = next;
+        let (mut below, mut n_rows) = (whole.n_chars, 0);
+        for mark in marks.iter_mut().rev() {
+            n_rows = if mark.before.n_chars == below { n_rows + 1 } else { 0 };
+            below = mark.before.n_chars;
+            let sum = whole.sum.wrapping_sub(mark.before.sum);
+            mark.after = Side { sum, n_chars: whole.n_chars - below, n_rows };
+        }
+        marks.into_iter()
     }
 
     /// The mark of a row after the last one.
@@ -44,7 +62,16 @@ impl RowMark {
 
     /// The row that begins with the same text.
     pub fn find<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> Option<usize> {
-        Self::of(rows).position(|mark| mark == *self)
+        let mut below = None;
+        for (n, mark) in Self::of(rows).enumerate() {
+            if mark.before == self.before {
+                return Some(n);
+            }
+            if mark.after == self.after && self.after.n_chars > 0 {
+                below = Some(n);
+            }
+        }
+        below
     }
 
     /// The last row that begins no later in the text, or the number of rows if all of them
@@ -53,10 +80,11 @@ impl RowMark {
         let end = Row::default();
         let marks: Vec<Self> = Self::of(rows.iter().chain([&end])).collect();
         let n_rows = marks.len() - 1;
-        if marks[n_rows].n_chars < self.n_chars {
+        let n_chars = self.before.n_chars;
+        if marks[n_rows].before.n_chars < n_chars {
             return n_rows;
         }
-        marks[..n_rows].iter().rposition(|mark| mark.n_chars <= self.n_chars).unwrap_or(0)
+        marks[..n_rows].iter().rposition(|mark| mark.before.n_chars <= n_chars).unwrap_or(0)
     }
 }
 
@@ -100,5 +128,17 @@ mod tests {
         assert_eq!(after.find(&slim), Some(3));
         assert_eq!(after.find_before(&slim), 3);
         assert_eq!(after.find_before(&rows(&["a b"])), 1, "the text went on behind it");
+    }
+
+    #[test]
+    fn the_rows_after_a_table_are_found_although_its_heads_are_repeated() {
+        let wide = rows(&["before", "", "k │ v", "──┼──", "a │ 1", "b │ 2", "", "after", "the end"]);
+        let slim = rows(&["before", "", "k: a", "v: 1", "", "k: b", "v: 2", "", "after", "the", "end"]);
+        let found: Vec<_> = RowMark::of(&wide).map(|mark| mark.find(&slim)).collect();
+        let (above, table, below) = (&found[..3], &found[3..6], &found[6..]);
+        assert_eq!(above, [Some(0), Some(1), Some(2)]);
+        assert_eq!(table, [None; 3]);
+        assert_eq!(below, [Some(7), Some(8), Some(9)]);
+        assert_eq!(RowMark::end_of(&wide).unwrap().find(&slim), None, "more text may have arrived");
     }
 }
