@@ -1,17 +1,24 @@
-//! The memory of the program, as a user meets it: `cargo bench --bench memory`.
+//! The memory of the program, as a user meets it: `cargo bench --bench memory -- target/release/pi`.
 //!
 //! The real binary in a terminal; prints resident kilobytes, of which those that no other process
-//! shares and no file holds are `private`. Linux only, where `/proc` has them.
+//! shares and no file holds are `private`. Linux only, where `/proc` has them. Without a path it
+//! measures the binary that cargo built with the bench, whose dependencies have the features that the
+//! tests need; the list of functions to link together is that of `cargo build --release`.
 #![expect(clippy::print_stdout, reason = "this is its output")]
 
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 
 use ratatui::layout::Size;
 
+use long_session::LongSession;
 use support::chat;
 use support::pty::{Pty, TestHome};
 use support::sse_server::{Reply, SseServer};
 
+#[path = "../tests/it/support/long_session.rs"]
+mod long_session;
 mod support;
 
 const SIZE: Size = Size { width: 120, height: 40 };
@@ -30,8 +37,7 @@ fn main() {
     let replies = [chat::text("Done."), chat::text(&format!("{answer}The end."))].map(Reply::sse);
     let server = runtime.block_on(SseServer::start(replies));
     let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let pty = start(&home, &[]);
     print_memory("idle after the start", &pty);
     for (prompt, end, what) in
         [("hello", "Done.", "after a short answer"), ("more", "The end.", "after a long answer with code")]
@@ -44,6 +50,39 @@ fn main() {
         print_memory(what, &pty);
     }
     pty.kill_hard();
+
+    let home = TestHome::with_server(server.url());
+    write_long_session(&home);
+    for what in ["after the first resume of 10,000 messages", "after the second resume"] {
+        let pty = start(&home, &["--continue"]);
+        // The last message is an answer of many words.
+        pty.wait("the end of the session", |rows| rows.iter().filter(|row| row.len() > 60).count() > 8);
+        pty.keys("typed");
+        pty.wait_text("typed");
+        print_memory(what, &pty);
+        pty.kill_hard();
+    }
+}
+
+/// Starts the program that the command line names.
+fn start(home: &TestHome, args: &[&str]) -> Pty {
+    // Cargo passes `--bench`.
+    let named = env::args_os().skip(1).find(|arg| !arg.to_string_lossy().starts_with('-'));
+    let named = named.map(|path| fs::canonicalize(path).expect("the named program exists"));
+    let program = named.map_or_else(|| OsString::from(env!("CARGO_BIN_EXE_pi")), OsString::from);
+    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    let pty = Pty::start_program(home, &home.project(), SIZE, &program, &args, &[]);
+    pty.wait_idle();
+    pty
+}
+
+/// A session of 400 bytes a message in the project of the user.
+fn write_long_session(home: &TestHome) {
+    let folder = home.agent().join("sessions/--all--");
+    fs::create_dir_all(&folder).expect("the folder is writable");
+    let session = LongSession::plain(10_000, 400);
+    let written = session.write(&folder.join("long.jsonl"), "long", &home.project().to_string_lossy());
+    written.expect("the folder is writable");
 }
 
 fn print_memory(when: &str, pty: &Pty) {
