@@ -14,10 +14,11 @@ use pi::tui::term::{FullscreenWindow, TerminalGuard, TerminalModes};
 use pi::tui::text::Row;
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use ratatui::style::Style;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
 use crate::support::chat;
+use crate::support::files::wait_for_files;
 use crate::support::lifeline::Lifeline;
 use crate::support::pty::{Pty, SIZE, TestHome, assert_restored, start_with_server};
 use crate::support::sse_server::{Reply, SseServer};
@@ -265,6 +266,166 @@ async fn an_external_editor_gets_the_main_screen_without_the_mouse() {
         let (status, _, log) = pty.end();
         assert!(status.success());
         assert_restored(&log);
+    }
+}
+
+/// The program in its project, with this shell script as the editor.
+async fn start_with_editor(screen: &str, script: &str) -> (SseServer, TestHome, Pty) {
+    let server = SseServer::start([]).await;
+    let home = TestHome::with_server(server.url());
+    fs::write(home.project().join("editor.sh"), script).unwrap();
+    let env = [("EDITOR", "sh ./editor.sh")];
+    let pty = Pty::start_in(&home, &home.project(), SIZE, &["--tui-mode", screen], &env);
+    pty.wait_idle();
+    (server, home, pty)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_to_end_while_an_editor_is_open_ends_both_and_keeps_what_was_saved() {
+    let saves = "printf 'from outside' > \"$1\"";
+    for (screen, signal, code, saves, draft) in [
+        ("regular", Signal::TERM, 143, saves, "from outside"),
+        ("fullscreen", Signal::TERM, 143, saves, "from outside"),
+        ("regular", Signal::HUP, 129, saves, "from outside"),
+        ("regular", Signal::TERM, 143, ":", "draft"),
+    ] {
+        let script = format!("trap 'echo told > told; exit' TERM\n{saves}\nsleep 1000 & echo EDITOR; wait\n");
+        let (_server, home, pty) = start_with_editor(screen, &script).await;
+        pty.keys("draft\x07");
+        pty.wait_text("EDITOR");
+        pty.signal(signal);
+        let (status, _, log) = pty.end();
+        assert_eq!(status.exit_code(), code, "{screen} {signal:?}");
+        assert_restored(&log);
+        assert!(home.project().join("told").exists(), "{screen} {signal:?}: the editor was not told");
+        let drafts = home.drafts();
+        assert!(drafts.iter().any(|saved| saved["text"] == draft), "{screen} {signal:?}: {drafts:?}");
+    }
+}
+
+/// The editor gets the signal of the terminal's job too, and a second one could keep it from saving.
+#[tokio::test(flavor = "multi_thread")]
+async fn editor_that_ends_by_its_own_signal_is_not_sent_another() {
+    let script =
+        "trap 'echo told >> told; printf late > \"$1\"; exit' HUP TERM\nsleep 1000 & echo EDITOR; wait\n";
+    let (_server, home, pty) = start_with_editor("regular", script).await;
+    pty.keys("draft\x07");
+    pty.wait_text("EDITOR");
+    kill_process_group(pty.process(), Signal::HUP).unwrap();
+    let (status, _, log) = pty.end();
+    assert_eq!(status.exit_code(), 129);
+    assert_restored(&log);
+    assert_eq!(fs::read_to_string(home.project().join("told")).unwrap(), "told\n");
+    let drafts = home.drafts();
+    assert!(drafts.iter().any(|saved| saved["text"] == "late"), "{drafts:?}");
+}
+
+/// Starts the program in a shell, and returns its process.
+fn start_in_shell(home: &TestHome, pty: &Pty, screen: &str) -> Pid {
+    pty.keys(&format!("sh -c 'echo $$ > pid; exec \"$PI\" --tui-mode {screen}'\r"));
+    pty.wait_idle();
+    let pid = fs::read_to_string(home.project().join("pid")).unwrap();
+    Pid::from_raw(pid.trim().parse().unwrap()).unwrap()
+}
+
+/// Waits for a prompt of the shell in the last row.
+fn wait_for_prompt(pty: &Pty) {
+    pty.wait("the shell", |rows| {
+        let last = rows.iter().rposition(|row| !row.trim().is_empty());
+        last.is_some_and(|last| rows[last].trim() == "shell>")
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_from_elsewhere_gives_the_terminal_to_the_shell() {
+    for screen in SCREENS {
+        let server = SseServer::start([Reply::sse(chat::text("An answer."))]).await;
+        let home = TestHome::with_server(server.url());
+        let pty = Pty::start_shell(&home, SIZE);
+        let pid = start_in_shell(&home, &pty, screen);
+        pty.keys("a question\r");
+        pty.wait_text("An answer.");
+        pty.wait_idle();
+        pty.keys("draft");
+        pty.wait("the draft", |rows| rows.iter().any(|row| row.trim() == "draft"));
+        for _ in 0..2 {
+            kill_process(pid, Signal::TSTP).unwrap();
+            wait_for_prompt(&pty);
+            assert_restored(&pty.log());
+            let rows = in_shell(&pty, "stty -a | tr ' ' '\\n' | grep canon", "icanon");
+            assert!(!rows.iter().any(|row| row.contains("-icanon")), "{screen}: {rows:#?}");
+            assert!(!rows.iter().any(|row| row.trim() == "draft"), "{screen}: {rows:#?}");
+            pty.keys("fg\r");
+            pty.wait("the editor", |rows| rows.iter().any(|row| row.trim() == "draft"));
+        }
+        pty.keys("\x15/quit\r");
+        wait_for_prompt(&pty);
+        assert_restored(&pty.log());
+        let everything = pty.everything();
+        let n_shown = everything.iter().filter(|row| row.trim() == "An answer.").count();
+        assert_eq!(n_shown, 1, "{screen}: {everything:#?}");
+        pty.keys("exit\r");
+        pty.end();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_editor_that_suspends_its_job_stops_the_program_with_it() {
+    let home = TestHome::new();
+    let script = "echo EDITOR\nkill -TSTP 0\nprintf 'from outside' > \"$1\"\n";
+    fs::write(home.project().join("editor.sh"), script).unwrap();
+    let pty = Pty::start_shell(&home, SIZE);
+    pty.keys("export EDITOR='sh ./editor.sh'\r");
+    start_in_shell(&home, &pty, "regular");
+    pty.keys("\x07");
+    pty.wait_text("EDITOR");
+    wait_for_prompt(&pty);
+    pty.keys("fg\r");
+    pty.wait("the text", |rows| rows.iter().any(|row| row.trim() == "from outside"));
+    pty.keys("\x15/quit\r");
+    wait_for_prompt(&pty);
+    assert_restored(&pty.log());
+    pty.keys("exit\r");
+    pty.end();
+}
+
+/// A suspended program that is ended belongs to the background: it must not touch the terminal, or the
+/// system would stop it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_to_end_while_suspended_ends_it_in_the_background() {
+    for (stop, screen) in
+        [("\x1a", "regular"), ("\x1a", "fullscreen"), ("kill", "regular"), ("kill", "fullscreen")]
+    {
+        let home = TestHome::new();
+        let pty = Pty::start_shell(&home, SIZE);
+        // The code that the shell itself would report is that of the stop.
+        let script = "sh -c 'echo $$ > pid; exec \"$PI\" --tui-mode \"$0\"' \"$1\"\necho $? > code\n";
+        fs::write(home.project().join("run.sh"), script).unwrap();
+        pty.keys(&format!("sh run.sh {screen}\r"));
+        pty.wait_idle();
+        let pid = fs::read_to_string(home.project().join("pid")).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        pty.keys("draft");
+        pty.wait("the draft", |rows| rows.iter().any(|row| row.trim() == "draft"));
+        let job = getpgid(Some(pid)).unwrap();
+        if stop == "kill" {
+            kill_process_group(job, Signal::STOP).unwrap();
+        } else {
+            pty.keys(stop);
+        }
+        // The alternate screen stays if pi was stopped without being asked.
+        let n_wanted = 2 - usize::from(stop == "kill" && screen == "fullscreen");
+        let n_prompts = |rows: &[String]| rows.iter().filter(|row| row.contains("shell>")).count();
+        pty.wait("the shell", |rows| n_prompts(rows) == n_wanted);
+        kill_process(pid, Signal::TERM).unwrap();
+        kill_process_group(job, Signal::CONT).unwrap();
+        let code = || fs::read_to_string(home.project().join("code")).unwrap_or_default();
+        wait_for_files(&home.project(), "the exit code", || !code().is_empty());
+        assert_eq!(code().trim(), "143", "{stop:?} {screen}");
+        let (on, off) = ("\x1b[?2004h", "\x1b[?2004l");
+        pty.wait_log("the terminal to be restored", |log| log.rfind(off) > log.rfind(on));
+        assert_restored(&pty.log());
+        assert!(home.drafts().iter().any(|saved| saved["text"] == "draft"), "{:?}", home.drafts());
     }
 }
 

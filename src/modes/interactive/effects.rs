@@ -5,7 +5,6 @@
 //! a message. Each such task ends by itself, or with the program.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -300,31 +299,4 @@ impl Effects {
             }));
         });
     }
-}
-
-/// Opens `text` in the user's editor: the command line `editor`, or that of the environment.
-/// Blocks until the editor ends.
-///
-/// # Errors
-/// Why there is no edited text; the text is unchanged then.
-pub(super) fn edit(text: &str, editor: Option<&str>, env: &Env) -> Result<String, String> {
-    let editor = editor.map(str::trim).filter(|editor| !editor.is_empty()).map(str::to_owned);
-    let editor = editor.or_else(|| env.get("VISUAL")).or_else(|| env.get("EDITOR"));
-    let editor = editor.unwrap_or_else(|| "nano".to_owned());
-    let mut file =
-        tempfile::Builder::new().prefix("pi-").suffix(".md").tempfile().map_err(|e| e.to_string())?;
-    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| error.to_string())?;
-    // The variable may contain a command line, such as `code --wait`.
-    let status = Command::new("sh")
-        .args(["-c", &format!("{editor} \"$1\""), "sh"])
-        .arg(file.path())
-        .status()
-        .map_err(|error| format!("cannot start {editor}: {error}"))?;
-    if !status.success() {
-        return Err(format!(
-            "{editor} exited with {status}; set externalEditor, VISUAL or EDITOR to use another editor"
-        ));
-    }
-    let edited = std::fs::read_to_string(file.path()).map_err(|error| error.to_string())?;
-    Ok(edited.strip_suffix('\n').unwrap_or(&edited).to_owned())
 }

@@ -21,6 +21,7 @@ mod draft;
 mod effects;
 mod enter_label;
 mod export;
+mod external_editor;
 mod footer;
 mod frames;
 mod fullscreen;
@@ -29,6 +30,7 @@ mod keybindings;
 mod layout;
 mod login;
 mod msg;
+mod outside;
 mod over_screen;
 mod overlays;
 mod pager;
@@ -78,11 +80,12 @@ use clipboard::COPIED_BY_TERMINAL;
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
+use outside::Outside;
 use overlays::SummaryReview;
 use pictures::PictureView;
 use session_picker::SessionsEffect;
 use size::SIZE_RETRIES;
-use terminal::Terminal;
+use terminal::{Stop, Terminal};
 use theme_files::{ThemePlaces, trusted_project};
 
 pub use commands::is_command;
@@ -115,6 +118,8 @@ struct Interactive {
     panicked: mpsc::UnboundedReceiver<String>,
     clock: Clock,
     exit: Option<ExitCode>,
+    /// What has the terminal next.
+    outside: Option<Outside>,
     /// Problems in the user's files, until they have been shown.
     problems: Vec<String>,
     /// What is new in this version.
@@ -158,6 +163,10 @@ impl Interactive {
             if let Some(code) = self.exit {
                 return self.leave(code).await;
             }
+            if let Some(outside) = self.outside.take() {
+                outside::go(&mut self, outside).await;
+                continue;
+            }
             self.reopen().await;
             let (draw_at, resize_at) = (self.frames.draw_at(), self.frames.resize_at());
             let draft_at = self.effects.link.draft_due_at();
@@ -165,7 +174,8 @@ impl Interactive {
                 biased;
                 event = self.terminal.input.next() => self.on_inputs(event),
                 code = self.terminal.signals.next() => self.exit = Some(ExitCode::from(code)),
-                () = self.terminal.continuations.next() => self.on_continued(),
+                () = self.terminal.jobs.stops.next() => self.outside = Some(Outside::Shell(Stop::Pi)),
+                () = self.terminal.jobs.continuations.next() => self.outside = Some(Outside::Unknown),
                 event = self.effects.link.next() => match event {
                     Some(update) => {
                         self.on_session_update(update);
@@ -187,14 +197,6 @@ impl Interactive {
         }
     }
 
-    /// Follows that another process stopped this one, and the shell continued it.
-    fn on_continued(&mut self) {
-        self.set_time();
-        let taken = self.terminal.take_back(&mut self.app);
-        self.exit_unless_written(taken);
-        self.frames.request(FRAME);
-    }
-
     // Input.
 
     /// Handles inputs and queued ones, and draws without delay: a key
@@ -208,7 +210,8 @@ impl Interactive {
         for _ in 0..KEYS_PER_FRAME {
             let Some(event) = next else { break };
             self.on_input(&event);
-            next = self.terminal.input.next_arrived();
+            // Keys after one that lends the terminal wait until it is returned.
+            next = if self.outside.is_none() { self.terminal.input.next_arrived() } else { None };
         }
         if let Some(event) = next {
             self.on_input(&event);
@@ -464,21 +467,8 @@ impl Interactive {
                 Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
             },
             ScreenEffect::PreviewTheme(name) => self.follow_looks(Some(name)),
-            ScreenEffect::Suspend => {
-                self.settle_size();
-                self.terminal.suspend(&mut self.app).ok();
-                self.set_time();
-                self.terminal.resumed_at = Some(self.app.now);
-                self.frames.request(FRAME);
-            }
-            ScreenEffect::OpenEditor(text) => {
-                self.settle_size();
-                let env = &self.effects.env;
-                let editor = self.app.session.settings.values.external_editor.clone();
-                let edit = || effects::edit(&text, editor.as_deref(), env);
-                let edited = self.terminal.lend(&mut self.app, edit);
-                self.on_effect_done(EffectDone::Edited(edited));
-            }
+            ScreenEffect::Suspend => self.outside = Some(Outside::Shell(Stop::Job)),
+            ScreenEffect::OpenEditor(text) => self.outside = Some(Outside::Editor(text)),
         }
     }
 
@@ -540,16 +530,19 @@ impl Interactive {
         self.set_time();
         self.app.pager = None;
         self.app.dialogs.clear();
-        if self.app.program_status.is_shown {
+        let is_elsewhere = self.terminal.is_elsewhere();
+        if self.app.program_status.is_shown && !is_elsewhere {
             let idle = Control::Status { state: ProgramState::Idle, kind: None, message: String::new() };
             self.perform_on_screen(ScreenEffect::Control(idle));
         }
-        if self.app.session.settings.values.terminal_progress {
+        if self.app.session.settings.values.terminal_progress && !is_elsewhere {
             self.perform_on_screen(ScreenEffect::Control(Control::Progress(None)));
         }
         let settings = &self.app.session.settings.values;
         let is_quiet = settings.fullscreen.exit_output == ExitOutput::ResumeHint;
-        if self.app.fullscreen.take().is_some() && is_quiet && !self.terminal.has_drawn_inline() {
+        if is_elsewhere {
+            self.terminal.leave_to_shell();
+        } else if self.app.fullscreen.take().is_some() && is_quiet && !self.terminal.has_drawn_inline() {
             self.terminal.leave_untouched();
         } else {
             let drawn = self.terminal.draw(&mut self.app);
@@ -562,7 +555,7 @@ impl Interactive {
         let state = effects.link.handle().state();
         if let Ok(Err(SessionError::Refused(unsaved))) = ended {
             write_err(&format!("pi: {unsaved}"));
-        } else if state.on_disk && std::io::stderr().is_terminal() {
+        } else if state.on_disk && !is_elsewhere && std::io::stderr().is_terminal() {
             let folder = if effects.custom_sessions {
                 format!(" --session-dir {}", effects.sessions.folder.display())
             } else {

@@ -16,7 +16,6 @@ use crate::tui::term::{
     record_output,
 };
 use crate::tui::theme::Theme;
-use crate::util::os::Continuations;
 use crate::util::process;
 
 use super::super::Prompt;
@@ -38,7 +37,7 @@ use super::program_status;
 use super::prompt_history::HistoryWriter;
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFolders};
-use super::terminal::{Drawing, Terminal};
+use super::terminal::{Drawing, JobSignals, Terminal};
 use super::terminal_env::{self, ScreenOverrides};
 use super::theme_files::{ThemePlaces, trusted_project};
 use super::theme_watch::ThemeWatch;
@@ -95,7 +94,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
     // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
-    let continuations = Continuations::new().context("cannot listen for signals")?;
+    let jobs = JobSignals::new().context("cannot listen for signals")?;
     let _note = PanicNote;
     let (panics, panicked) = mpsc::unbounded_channel();
     let modes = TerminalModes {
@@ -139,7 +138,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = effects(&start, (handle, events), done, answers, highlighter);
     let drawing = Drawing { links, pictures: gallery };
-    let mut terminal = Terminal::new(Ui::new(screen), guard, (signals, continuations), input, drawing);
+    let mut terminal = Terminal::new(Ui::new(screen), guard, (signals, jobs), input, drawing);
     terminal.follow_version(&start.env, effects.answers.version.as_deref());
     let mut interactive = Interactive {
         app,
@@ -150,6 +149,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         panicked,
         clock: start.services.clock.clone(),
         exit: None,
+        outside: None,
         problems,
         news: changelog::take_news(&start, &settings),
     };

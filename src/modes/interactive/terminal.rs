@@ -9,11 +9,12 @@ use crate::config::{Env, ResizeMode};
 use crate::tui::term::{
     Control, FrameGuard, FullscreenWindow, InputBroker, ScreenReport, TerminalGuard, TerminalOutput,
 };
-use crate::util::os::{self, Continuations};
+use crate::util::os::{self, Continuations, StopRequests};
 
 use super::super::signals::EndSignals;
 use super::app::App;
 use super::appearance::{is_xterm, reflow_traits};
+use super::external_editor::ExternalEditor;
 use super::over_screen::{self, MainScreen, OverScreen};
 use super::pictures::PictureGallery;
 use super::size::{self, ScreenSensor};
@@ -26,12 +27,19 @@ const REST: Duration = Duration::from_millis(150);
 /// Within this time a signal to continue belongs to what the user suspended.
 const SAME_CONTINUATION: Duration = Duration::from_secs(1);
 
+/// How long a signal to end may take that a shell sends before it continues a job in the background.
+const END_SIGNAL: Duration = Duration::from_millis(200);
+
+/// How much later than the end of another program a signal is reported that came before.
+const REPORTED: Duration = Duration::from_millis(50);
+
 /// Everything that reads from the terminal or writes to it. They share one owner because
 /// the terminal answers queries between the keys.
 pub(super) struct Terminal {
     pub(super) ui: Ui<TerminalOutput>,
     pub(super) guard: TerminalGuard,
     pub(super) signals: EndSignals,
+    pub(super) jobs: JobSignals,
     pub(super) input: InputBroker,
     /// The alternate screen, while it shows something over the main screen.
     over: Option<OverScreen<TerminalOutput>>,
@@ -48,9 +56,41 @@ pub(super) struct Terminal {
     drawing: Drawing,
     /// When rows with pictures last moved on the alternate screen.
     moved_at: Duration,
-    pub(super) continuations: Continuations,
+    /// Whether another program has the terminal, or had it last.
+    is_lent: bool,
     /// When the user last resumed pi.
     pub(super) resumed_at: Option<Duration>,
+}
+
+/// What shells do with jobs.
+pub(super) struct JobSignals {
+    pub(super) stops: StopRequests,
+    pub(super) continuations: Continuations,
+}
+
+impl JobSignals {
+    /// # Errors
+    /// If the system has no more listeners.
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { stops: StopRequests::new()?, continuations: Continuations::new()? })
+    }
+}
+
+/// What stops when pi does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// All processes of pi's job, as a key in the terminal does.
+    Job,
+    /// pi alone.
+    Pi,
+}
+
+/// Why pi may use the terminal again, or not.
+#[derive(Debug)]
+pub(super) enum Returned<T> {
+    Here(T),
+    /// It must end with this exit code. The terminal is another program's if pi could not take it.
+    Ending(u8, T),
 }
 
 /// How every screen is drawn.
@@ -64,7 +104,7 @@ impl Terminal {
     pub(super) fn new(
         ui: Ui<TerminalOutput>,
         guard: TerminalGuard,
-        (signals, continuations): (EndSignals, Continuations),
+        (signals, jobs): (EndSignals, JobSignals),
         input: InputBroker,
         drawing: Drawing,
     ) -> Self {
@@ -73,6 +113,7 @@ impl Terminal {
             ui,
             guard,
             signals,
+            jobs,
             input,
             over: None,
             full: None,
@@ -82,7 +123,7 @@ impl Terminal {
             asks_sizes: false,
             drawing,
             moved_at: Duration::ZERO,
-            continuations,
+            is_lent: false,
             resumed_at: None,
         }
     }
@@ -314,9 +355,77 @@ impl Terminal {
     /// Returns the terminal to the shell until the user resumes pi.
     ///
     /// # Errors
-    /// If the terminal cannot be restored or the process cannot be stopped.
-    pub(super) fn suspend(&mut self, app: &mut App) -> Result<(), String> {
-        self.lend(app, || os::stop_job().map_err(|error| error.to_string()))
+    /// If the terminal cannot be taken over again.
+    pub(super) async fn suspend(
+        &mut self,
+        app: &mut App,
+        stop: Stop,
+    ) -> io::Result<Returned<Result<(), String>>> {
+        self.lend(app)?;
+        let stopped = match stop {
+            Stop::Job => os::stop_job(),
+            Stop::Pi => os::stop_self(),
+        };
+        if let Some(code) = self.ended_in_background().await {
+            return Ok(Returned::Ending(code, Ok(())));
+        }
+        self.reclaim()?;
+        Ok(Returned::Here(stopped.map_err(|error| error.to_string())))
+    }
+
+    /// The exit code, if the shell has continued pi in the background only to end it. Otherwise the system
+    /// stops pi again as soon as it changes the terminal, until it is in the foreground.
+    pub(super) async fn ended_in_background(&mut self) -> Option<u8> {
+        if os::is_in_foreground() {
+            return None;
+        }
+        tokio::time::timeout(END_SIGNAL, self.signals.next_request()).await.ok()
+    }
+
+    /// Lends the terminal to an editor until it ends, and returns the text that it saved. The size must be
+    /// the painted one.
+    ///
+    /// # Errors
+    /// If the terminal cannot be taken over again.
+    pub(super) async fn lend_to(
+        &mut self,
+        app: &mut App,
+        start: impl FnOnce() -> Result<ExternalEditor, String>,
+    ) -> io::Result<Returned<Result<Option<String>, String>>> {
+        self.lend(app)?;
+        let mut editor = match start() {
+            Ok(editor) => editor,
+            Err(error) => {
+                self.reclaim()?;
+                return Ok(Returned::Here(Err(error)));
+            }
+        };
+        let code = loop {
+            tokio::select! {
+                biased;
+                code = self.signals.next_request() => break code,
+                // The editor has stopped too, and the shell waits for the whole job. If that is not possible,
+                // the editor goes on as well.
+                () = self.jobs.stops.next() => os::stop_self().unwrap_or_default(),
+                () = self.jobs.continuations.next() => {}
+                ended = editor.ended() => {
+                    // A signal that ended both may be reported later than the end.
+                    if ended.is_err()
+                        && let Ok(code) = tokio::time::timeout(REPORTED, self.signals.next_request()).await
+                    {
+                        break code;
+                    }
+                    self.reclaim()?;
+                    return Ok(Returned::Here(ended.and_then(|()| editor.text()).map(Some)));
+                }
+            }
+        };
+        editor.end().await;
+        if os::is_in_foreground() {
+            // A terminal that is gone stays lent.
+            self.reclaim().unwrap_or_default();
+        }
+        Ok(Returned::Ending(code, Ok(editor.changed_text())))
     }
 
     /// Takes the terminal over again after this process was stopped without being asked to. The
@@ -334,7 +443,8 @@ impl Terminal {
             let below = over.close(&mut self.ui.screen);
             self.ui.lay_out_since(app, &below.places);
         }
-        self.guard.suspend(|| ())?;
+        self.guard.give_back();
+        self.guard.take_again()?;
         self.signals.forget_keys();
         if let Some(full) = &mut self.full {
             full.resume();
@@ -345,31 +455,36 @@ impl Terminal {
         Ok(())
     }
 
-    /// Lends the terminal to another program during `work`. The size must be
-    /// the painted one.
-    ///
-    /// # Errors
-    /// Those of `work`, or why the terminal could not be restored.
-    pub(super) fn lend<T>(
-        &mut self,
-        app: &mut App,
-        work: impl FnOnce() -> Result<T, String>,
-    ) -> Result<T, String> {
-        self.return_to_main(app).map_err(|error| error.to_string())?;
+    /// Restores the terminal for another program. The size must be the painted one.
+    fn lend(&mut self, app: &mut App) -> io::Result<()> {
+        self.return_to_main(app)?;
         self.input.pause();
-        if let Some(full) = &mut self.full {
+        match &mut self.full {
             // The main screen is as pi left it, and the terminal keeps its cursor.
-            full.resume();
-            let result = self.guard.suspend(work).map_err(|error| error.to_string())?;
-            self.signals.forget_keys();
-            return result;
+            Some(full) => full.resume(),
+            None => self.ui.release(app)?,
         }
-        self.ui.release(app).map_err(|error| error.to_string())?;
-        let result = self.guard.suspend(work).map_err(|error| error.to_string())?;
+        self.guard.give_back();
+        self.is_lent = true;
+        Ok(())
+    }
+
+    /// Takes the terminal over again from another program.
+    fn reclaim(&mut self) -> io::Result<()> {
+        self.guard.take_again()?;
+        self.is_lent = false;
         self.signals.forget_keys();
-        let (size, cursor) = self.returned();
-        self.ui.screen.resume(size, cursor);
-        result
+        if self.full.is_none() {
+            let (size, cursor) = self.returned();
+            self.ui.screen.resume(size, cursor);
+        }
+        Ok(())
+    }
+
+    /// Whether the terminal belongs to another program now, such as the shell that continued pi in the
+    /// background to end it.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.is_lent || !os::is_in_foreground()
     }
 
     /// Draws the last frame and restores the terminal.
@@ -380,6 +495,12 @@ impl Terminal {
         self.input.pause();
         drop(self.ui.release(app));
         self.guard.leave();
+    }
+
+    /// Ends without a change of the terminal that another program would notice.
+    pub(super) fn leave_to_shell(self) {
+        // The thread that reads has ended with what it read from, or waits for ever.
+        self.guard.leave_to_shell();
     }
 
     /// Restores the terminal without writing to the main screen.

@@ -140,19 +140,29 @@ impl TerminalGuard {
         write_out(MODIFY_OTHER_KEYS)
     }
 
-    /// Restores the terminal while `outside` runs: an external editor, or the stop
-    /// signal of Ctrl+Z. The input stream must be stopped before, because it would
-    /// read the other program's keys. Takes over the terminal again even if `outside`
-    /// fails.
+    /// Restores the terminal for another program, until [`Self::take_again`]: an external editor, or
+    /// the shell. The input stream must be stopped before, because it would read the other
+    /// program's keys.
+    pub fn give_back(&mut self) {
+        leave();
+    }
+
+    /// Takes over the terminal again.
     ///
     /// # Errors
     /// If the terminal's modes cannot be changed; it is then left restored.
-    pub fn suspend<T>(&mut self, outside: impl FnOnce() -> T) -> io::Result<T> {
-        leave();
-        let result = outside();
+    pub fn take_again(&mut self) -> io::Result<()> {
         ENTERED.store(true, Ordering::SeqCst);
-        self.switch_on()?;
-        Ok(result)
+        self.switch_on()
+    }
+
+    /// Restores permanently what the terminal itself can, and leaves its driver alone: it belongs to the
+    /// shell now, and changing it would stop this process.
+    pub fn leave_to_shell(self) {
+        if ENTERED.swap(false, Ordering::SeqCst) {
+            // The terminal may be gone.
+            drop(write_out(&leave_sequence(ALTERNATE.swap(false, Ordering::SeqCst))));
+        }
     }
 
     /// Restores the terminal permanently, like dropping, but with a name.

@@ -1,6 +1,6 @@
 //! The side of Unix.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -16,12 +16,14 @@ use std::time::Duration;
 use nix::sys::signal::{Signal as KillSignal, kill as send_signal, killpg};
 // `rustix` has no call for the session of a process that may be outside of this
 // namespace, whose session has the number 0.
-use nix::unistd::{Pid, getsid};
+use nix::unistd::{Pid, getpgid, getppid, getsid};
 use process_wrap::std::{CommandWrap, CommandWrapper as _, ProcessSession};
 use rustix::event::{PollFd, PollFlags, Timespec as PollTime, poll};
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
-use rustix::process::{Signal as StopSignal, geteuid, getpgrp, kill_process_group};
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::process::{Signal as StopSignal, geteuid, getpgrp, getpid, kill_process, kill_process_group};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -219,17 +221,56 @@ fn kill_session(leader: Pid) {
     }
 }
 
+/// Asks a process that is a child of this one, and all that it started, to end (SIGTERM).
+pub fn ask_to_end(child: u32) {
+    let Some(child) = i32::try_from(child).ok().filter(|child| *child > 0).map(Pid::from_raw) else { return };
+    let parents: HashMap<Pid, Pid> =
+        processes().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let depth = |pid: Pid| {
+        // As many steps as there are processes, because the list is no picture of one moment.
+        let ancestors = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
+        ancestors.take(parents.len()).position(|ancestor| ancestor == child)
+    };
+    let mut below: Vec<(usize, Pid)> = parents.keys().filter_map(|pid| Some((depth(*pid)?, *pid))).collect();
+    // A process ends better by itself than because something that it started is gone.
+    below.sort();
+    for (_, pid) in below {
+        // An error means that it has ended.
+        send_signal(pid, KillSignal::SIGTERM).unwrap_or_default();
+    }
+}
+
+/// The parent of a process; `None` if the process has ended.
+fn parent(pid: Pid) -> Option<Pid> {
+    let parse = |text: &str| text.trim().parse().ok().map(Pid::from_raw);
+    if has_proc() {
+        // `PID (NAME) STATE PARENT …`, where the name may contain anything.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        return parse(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?);
+    }
+    parse(&ps(&["-o", "ppid=", "-p", &pid.to_string()]))
+}
+
+fn has_proc() -> bool {
+    Path::new("/proc/self").exists()
+}
+
 /// All processes: by `/proc`, or by `ps` where there is none.
 fn processes() -> Vec<Pid> {
     let pid = |text: &str| text.trim().parse().ok().filter(|pid| *pid > 0).map(Pid::from_raw);
-    if Path::new("/proc/self").exists()
+    if has_proc()
         && let Ok(processes) = fs::read_dir("/proc")
     {
         return processes.flatten().filter_map(|process| pid(process.file_name().to_str()?)).collect();
     }
-    let listed = Command::new("/bin/ps").args(["-A", "-o", "pid="]).stdin(Stdio::null()).output();
+    ps(&["-A", "-o", "pid="]).lines().filter_map(pid).collect()
+}
+
+/// The output of `ps`; empty if that fails.
+fn ps(args: &[&str]) -> String {
+    let listed = Command::new("/bin/ps").args(args).stdin(Stdio::null()).output();
     let listed = listed.map(|listed| listed.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&listed).lines().filter_map(pid).collect()
+    String::from_utf8_lossy(&listed).into_owned()
 }
 
 /// The reading end of a pipe.
@@ -310,6 +351,14 @@ impl EndSignals {
         }
     }
 
+    /// The same for signals that no key sends: SIGTERM and SIGHUP.
+    pub async fn next_request(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.term.recv() => 143,
+            _ = self.hup.recv() => 129,
+        }
+    }
+
     /// Drops signals of keys that were meant for another program in the
     /// terminal; pi received them as well.
     pub fn forget_keys(&mut self) {
@@ -337,12 +386,51 @@ impl Continuations {
     }
 }
 
+/// Requests to stop (SIGTSTP), from its creation on: the process no longer stops by itself.
+#[derive(Debug)]
+pub struct StopRequests(Signal);
+
+impl StopRequests {
+    /// # Errors
+    /// If the system has no more listeners.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(signal(SignalKind::from_raw(StopSignal::TSTP.as_raw()))?))
+    }
+
+    /// Waits for the next request. Loses none if dropped.
+    pub async fn next(&mut self) {
+        self.0.recv().await;
+    }
+}
+
 /// Stops the processes of the terminal's job until the shell continues them.
 ///
 /// # Errors
 /// If they cannot be stopped.
 pub fn stop_job() -> io::Result<()> {
-    Ok(kill_process_group(getpgrp(), StopSignal::TSTP)?)
+    Ok(kill_process_group(getpgrp(), stop_signal())?)
+}
+
+/// Stops this process alone, as [`stop_job`].
+///
+/// # Errors
+/// If it cannot be stopped.
+pub fn stop_self() -> io::Result<()> {
+    Ok(kill_process(getpid(), stop_signal())?)
+}
+
+/// A signal that nobody handles. Where no shell may be there to continue the job, the system
+/// decides: it ignores SIGTTOU for a job without one.
+fn stop_signal() -> StopSignal {
+    let parent = getppid();
+    let is_in_session = getsid(Some(parent)).is_ok_and(|session| getsid(None) == Ok(session));
+    let leads_job = getpgid(Some(parent)).is_ok_and(|group| getpgid(None) != Ok(group));
+    if is_in_session && leads_job { StopSignal::STOP } else { StopSignal::TTOU }
+}
+
+/// Whether the terminal belongs to the job of this process; also if there is no terminal.
+pub fn is_in_foreground() -> bool {
+    tcgetpgrp(rustix::stdio::stdin()).map_or(true, |group| group == getpgrp())
 }
 
 // The terminal.

@@ -196,10 +196,19 @@ pub fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
 }
 
+/// Asks a process and all that it started to end.
+pub fn ask_to_end(child: u32) {
+    task_kill(&["/T", "/PID", &child.to_string()]);
+}
+
 /// Kills the process and all that it started.
 pub fn kill_group(leader: u32) {
+    task_kill(&["/F", "/T", "/PID", &leader.to_string()]);
+}
+
+fn task_kill(args: &[&str]) {
     let mut kill = Command::new("taskkill");
-    kill.args(["/F", "/T", "/PID", &leader.to_string()]).creation_flags(DETACHED);
+    kill.args(args).creation_flags(DETACHED);
     kill.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // An error means that nothing is left to kill.
     drop(kill.status());
@@ -287,6 +296,14 @@ impl EndSignals {
         }
     }
 
+    /// The same for what no key causes.
+    pub async fn next_request(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.close.recv() => 129,
+            _ = self.shutdown.recv() => 143,
+        }
+    }
+
     /// Drops signals of keys that were meant for another program in the
     /// terminal; pi received them as well.
     pub fn forget_keys(&mut self) {
@@ -313,12 +330,42 @@ impl Continuations {
     }
 }
 
+/// Never reports anything: Windows does not stop processes.
+#[derive(Debug)]
+pub struct StopRequests;
+
+impl StopRequests {
+    /// # Errors
+    /// None.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    /// Waits for ever.
+    pub async fn next(&mut self) {
+        std::future::pending().await
+    }
+}
+
 /// Windows has no jobs of a terminal.
 ///
 /// # Errors
 /// Always.
 pub fn stop_job() -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows cannot suspend pi; use another window or tab"))
+}
+
+/// The same.
+///
+/// # Errors
+/// Always.
+pub fn stop_self() -> io::Result<()> {
+    stop_job()
+}
+
+/// Windows has no jobs of a terminal.
+pub fn is_in_foreground() -> bool {
+    true
 }
 
 // The terminal.

@@ -1,0 +1,87 @@
+//! The times in which another program has the terminal: the shell, or the user's editor.
+
+use std::io;
+use std::process::ExitCode;
+
+use super::external_editor::ExternalEditor;
+use super::frames::FRAME;
+use super::msg::EffectDone;
+use super::terminal::{Returned, Stop};
+use super::{Interactive, TERMINAL_GONE};
+
+/// A program that has the terminal for a while.
+pub(super) enum Outside {
+    Shell(Stop),
+    /// An editor, with a text.
+    Editor(String),
+    /// It had the terminal while this process was stopped without being asked to.
+    Unknown,
+}
+
+/// Lends the terminal, and continues with what was done in the meantime.
+pub(super) async fn go(interactive: &mut Interactive, outside: Outside) {
+    let code = match outside {
+        Outside::Shell(stop) => suspend(interactive, stop).await,
+        Outside::Editor(text) => edit(interactive, &text).await,
+        Outside::Unknown => come_back(interactive).await,
+    };
+    interactive.exit = interactive.exit.or(match code {
+        Ok(code) => code.map(ExitCode::from),
+        Err(_) => Some(ExitCode::from(TERMINAL_GONE)),
+    });
+    interactive.frames.request(FRAME);
+}
+
+fn prepare(interactive: &mut Interactive) {
+    interactive.settle_size();
+    // Nothing is stored while another program has the terminal.
+    interactive.save_draft();
+}
+
+/// Remembers that the continuation which is reported next is this one.
+fn on_resumed(interactive: &mut Interactive) {
+    interactive.set_time();
+    interactive.terminal.resumed_at = Some(interactive.app.now);
+}
+
+/// Takes the terminal back from whoever had it. Returns the exit code if pi must end.
+async fn come_back(interactive: &mut Interactive) -> io::Result<Option<u8>> {
+    if let Some(code) = interactive.terminal.ended_in_background().await {
+        return Ok(Some(code));
+    }
+    interactive.set_time();
+    interactive.terminal.take_back(&mut interactive.app)?;
+    Ok(None)
+}
+
+/// Stops until the shell continues pi. Returns the exit code if pi must end.
+async fn suspend(interactive: &mut Interactive, stop: Stop) -> io::Result<Option<u8>> {
+    prepare(interactive);
+    let returned = interactive.terminal.suspend(&mut interactive.app, stop).await?;
+    on_resumed(interactive);
+    match returned {
+        Returned::Here(Ok(())) => Ok(None),
+        Returned::Here(Err(error)) => {
+            interactive.app.fail(&error);
+            Ok(None)
+        }
+        Returned::Ending(code, _) => Ok(Some(code)),
+    }
+}
+
+/// Lets the user edit `text`. Returns the exit code if pi must end.
+async fn edit(interactive: &mut Interactive, text: &str) -> io::Result<Option<u8>> {
+    prepare(interactive);
+    let Interactive { app, terminal, effects, .. } = &mut *interactive;
+    let editor = app.session.settings.values.external_editor.clone();
+    let start = || ExternalEditor::start(text, editor.as_deref(), &effects.env);
+    let (edited, code) = match terminal.lend_to(app, start).await? {
+        Returned::Here(edited) => (edited, None),
+        Returned::Ending(code, edited) => (edited, Some(code)),
+    };
+    on_resumed(interactive);
+    if let Some(edited) = edited.transpose() {
+        interactive.on_effect_done(EffectDone::Edited(edited));
+    }
+    Ok(code)
+}
