@@ -16,7 +16,7 @@ use super::fullscreen;
 use super::layout::{Page, editor_rows};
 use super::overlays::Drawn;
 use super::pending;
-use super::transcript::{Places, keep_places};
+use super::transcript::{Places, freeze, freeze_at, keep_places};
 
 /// The painter and the rows below the transcript. `W` is the terminal, or an emulator
 /// in tests.
@@ -79,6 +79,7 @@ impl<W: Write> Ui<W> {
             return self.draw(app);
         }
 
+        freeze_overflow(app, &dock, size);
         let drawn = dialog_rows(app, &dock, size);
         self.paint(app, dock, drawn)
     }
@@ -92,6 +93,7 @@ impl<W: Write> Ui<W> {
         app.transcript.on_pushed(self.screen.pushed());
         self.lay_out(app, size.width);
         let dock = compose_dock(app, size.width, size.height);
+        freeze_overflow(app, &dock, size);
         self.paint(app, dock, None)
     }
 
@@ -147,7 +149,14 @@ impl<W: Write> Ui<W> {
         places: &Places,
     ) {
         self.lay_out_at(app, size, places);
-        self.screen.resized(size, cursor, &app.transcript.moved(places));
+        // What is in the scrollback now stays there once.
+        let kept = self.screen.first_kept(size, cursor);
+        let n_frozen = kept.and_then(|row| freeze_at(&mut app.transcript, places, row));
+        if n_frozen.is_some() {
+            self.lay_out_at(app, size, places);
+        }
+        let moved = app.transcript.moved(places).after_freezing(n_frozen.unwrap_or(0));
+        self.screen.resized(size, cursor, &moved);
     }
 
     /// Lays the transcript out for a screen of another size, without losing what is known about `places`.
@@ -174,6 +183,12 @@ impl<W: Write> Ui<W> {
         let page = Page { transcript: &app.transcript, dock: &self.dock };
         self.screen.release(&page)
     }
+}
+
+/// Unsettled rows for which the screen has no room leave it like settled ones, if they can be final.
+fn freeze_overflow(app: &mut App, dock: &Dock, size: Size) {
+    let n_rows = app.transcript.len() + dock.rows.len();
+    freeze(&mut app.transcript, n_rows.saturating_sub(usize::from(size.height)));
 }
 
 /// Draws the app on the whole screen: the transcript, scrolled, above the dock.

@@ -158,6 +158,11 @@ impl MarkdownStream {
         undrawn.unwrap_or(settled_rows.max(final_rows))
     }
 
+    /// Whether other rows may replace those of a diagram whose source is arriving.
+    pub fn has_undrawn(&self) -> bool {
+        self.layout.undrawn.is_some()
+    }
+
     /// Number of bytes parsed so far, as a measure of work.
     pub fn parsed_bytes(&self) -> u64 {
         self.parsed_bytes

@@ -3,7 +3,8 @@
 //! The window shows the end of a [`Document`]. Final rows that no longer
 //! fit leave it through a newline on the last row, as every program
 //! scrolls, so every terminal and multiplexer keeps them in its own scrollback. Rows
-//! that may change, and overlays, never leave that way.
+//! that may change, and overlays, never leave that way. If the terminal itself moved such rows to its
+//! scrollback, the document can make them final ([`InlineWindow::first_kept`]).
 //!
 //! Nothing but [`InlineWindow::reset`] erases the scrollback. If the terminal changes
 //! its size, the window computes where its rows are now ([`Picture`]) and continues from
@@ -91,6 +92,10 @@ pub trait Relayout {
     fn row(&self, old: usize) -> Option<usize>;
     /// The row that contains the beginning of row `old`.
     fn near(&self, old: usize) -> usize;
+    /// Number of leading rows that were settled because they left the screen.
+    fn n_frozen(&self) -> usize {
+        0
+    }
 }
 
 /// What a frame does about a size that may change before it arrives.
@@ -301,6 +306,23 @@ impl<W: Write> InlineWindow<W> {
         self.due = Due::EraseWrappedRows;
     }
 
+    /// The first row on the screen after a change to `size`, if the terminal has moved unsettled rows to its
+    /// scrollback. `reply` is the reported position of the cursor.
+    pub fn first_kept(&self, size: Size, reply: Option<Position>) -> Option<usize> {
+        if self.due != Due::Nothing || self.start.is_some() || self.gap || self.shown.top < self.pushed {
+            return None;
+        }
+        let picture = self.picture();
+        let found = picture.positions(size, reply, &self.traits);
+        let is_on_screen = |n: &usize| {
+            let mut tops = found.iter().filter_map(|positions| positions.tops.get(*n));
+            tops.next().is_some_and(|top| *top >= 0 && tops.all(|other| other == top))
+        };
+        let end = self.shown.covered_from.unwrap_or(u16::MAX).min(self.shown.used);
+        let n = (0..=usize::from(end.saturating_sub(self.origin))).find(is_on_screen)?;
+        (n > self.n_settled()).then_some(self.shown.top + n)
+    }
+
     /// Sets what the next frame does about a size that may change before it arrives.
     pub fn guard_next_frame(&mut self, guard: FrameGuard) {
         match guard {
@@ -369,7 +391,7 @@ impl<W: Write> InlineWindow<W> {
         let top_of = |n: usize| found.iter().filter_map(|positions| positions.tops.get(n)).min();
         let line = |top: i64| u16::try_from(top.max(0)).unwrap_or(u16::MAX).min(size.height);
         let lowest = |n: usize| line(top_of(n).copied().unwrap_or(0));
-        let n_settled = self.n_settled();
+        let n_settled = self.n_settled().max(rows.n_frozen().saturating_sub(self.shown.top));
         if self.start.is_some() {
             return Place { line: lowest(n_settled), pushed: 0 };
         }

@@ -7,6 +7,7 @@
 
 mod ansi;
 mod copy;
+mod line_place;
 mod picture;
 mod row;
 mod sanitize;
@@ -16,6 +17,7 @@ mod wrap;
 
 pub use ansi::terminal_output;
 pub use copy::{CopyRule, copied_text, keep_tabs};
+pub use line_place::{LinePlace, SplitRows};
 pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};
 pub use row::{LinkTarget, PromptMark, Row, Run};
 pub use sanitize::{

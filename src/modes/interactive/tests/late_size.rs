@@ -17,15 +17,15 @@ use super::*;
 const SHELL_LINES: usize = 40;
 
 /// What the program can ask.
-struct LateTerminal<T> {
-    terminal: Shared<T>,
+pub(super) struct LateTerminal<T> {
+    pub(super) terminal: Shared<T>,
     /// The size that the terminal has, and the one that the system knows.
-    size: Size,
-    known: Size,
+    pub(super) size: Size,
+    pub(super) known: Size,
 }
 
 impl<T: Emulator> LateTerminal<T> {
-    fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: Size) {
         self.terminal.0.borrow_mut().resize(size);
         self.size = size;
     }
@@ -42,9 +42,9 @@ impl<T: Emulator> ScreenSensor for LateTerminal<T> {
 }
 
 /// The app on such a terminal, driven like by the loop of interactive mode.
-struct LateScreen<T: Emulator> {
-    stage: Stage,
-    terminal: LateTerminal<T>,
+pub(super) struct LateScreen<T: Emulator> {
+    pub(super) stage: Stage,
+    pub(super) terminal: LateTerminal<T>,
     ui: Ui<Shared<T>>,
     n_blocks: usize,
     /// Heights that the terminal takes while frames are on their way.
@@ -52,7 +52,7 @@ struct LateScreen<T: Emulator> {
 }
 
 impl<T: Emulator> LateScreen<T> {
-    fn new(size: Size, traits: ReflowTraits) -> Self {
+    pub(super) fn new(size: Size, traits: ReflowTraits) -> Self {
         let mut terminal = T::new(size);
         for n in 0..SHELL_LINES {
             terminal.shell(&format!("$ shell {n:03}\n"));
@@ -69,7 +69,7 @@ impl<T: Emulator> LateScreen<T> {
     }
 
     /// A frame, soon after a change of the size.
-    fn draw(&mut self) {
+    pub(super) fn draw(&mut self) {
         if self.terminal.ask_screen().size != Some(self.ui.screen.size()) {
             return self.follow_size();
         }
@@ -77,7 +77,7 @@ impl<T: Emulator> LateScreen<T> {
         self.ui.draw(&mut self.stage.app).unwrap();
     }
 
-    fn follow_size(&mut self) {
+    pub(super) fn follow_size(&mut self) {
         for _ in 0..SIZE_RETRIES {
             adopt_size(&mut self.ui, &mut self.stage.app, &mut self.terminal, None);
             if let Some(height) = self.surprises.pop_front() {
@@ -111,7 +111,7 @@ impl<T: Emulator> LateScreen<T> {
         shell.chain(blocks).map(count).collect()
     }
 
-    fn check(&mut self, is_right: impl Fn(usize) -> bool) {
+    pub(super) fn check(&mut self, is_right: impl Fn(usize) -> bool) {
         let wrong: Vec<_> = self.counts().into_iter().filter(|(_, count)| !is_right(*count)).collect();
         let (scrollback, screen) = self.terminal.terminal.0.borrow_mut().lines();
         assert!(wrong.is_empty(), "how often rows are there: {wrong:?} in {scrollback:#?} and {screen:#?}");

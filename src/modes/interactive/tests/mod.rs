@@ -9,6 +9,7 @@ mod over_screen;
 mod overlays;
 mod plain;
 mod screens;
+mod streamed;
 mod unicode;
 
 use std::path::Path;

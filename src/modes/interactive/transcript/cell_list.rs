@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use ratatui::style::Style;
 
-use crate::tui::text::{Row, wrap_plain};
+use crate::tui::text::{LinePlace, Row, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::cells::{Cell, CellKind};
@@ -451,6 +451,50 @@ impl CellList {
 
     pub(super) fn stable(&self) -> usize {
         self.stable
+    }
+
+    /// Makes the rows before row `index` final if they can be: they leave the screen. What follows them begins a
+    /// row of its own.
+    pub(super) fn freeze(&mut self, index: usize) {
+        let Some((cell, n_rows)) = self.live_row(index) else { return };
+        let Some(Slot { cell, painted, .. }) = self.slots.get_mut(cell) else { return };
+        if let Some(end) = cell.place(painted, n_rows) {
+            cell.freeze(end, n_rows);
+            painted.stable = n_rows;
+            self.measure();
+        }
+    }
+
+    /// The same for rows that were laid out differently: those before `end` in this cell. A layout must follow.
+    pub(super) fn freeze_at(&mut self, cell: usize, end: LinePlace) {
+        if let Some(slot) = self.slots.get_mut(cell) {
+            slot.cell.freeze(end, 0);
+            slot.painted = Painted::default();
+            slot.dirty = true;
+            // It may have been settled since.
+            self.first_live = self.first_live.min(cell);
+        }
+    }
+
+    /// The places at which rows of the first unsettled cell could be frozen: its index, and the indices of rows.
+    pub(super) fn places_to_freeze(
+        &mut self,
+        rows: Range<usize>,
+    ) -> Option<(usize, Vec<(usize, LinePlace)>)> {
+        let cell = self.first_live;
+        let start = self.start_of(cell);
+        let Slot { cell: content, painted, .. } = self.slots.get_mut(..self.n_measured)?.get_mut(cell)?;
+        let rows = rows.start.max(start + painted.stable + 1)..rows.end.min(start + painted.rows.len() + 1);
+        let places = rows.filter_map(|row| Some((row, content.place(painted, row - start)?)));
+        Some((cell, places.collect()))
+    }
+
+    /// The first unsettled cell, and how many of its rows are before row `index`, if the rows of other cells before
+    /// `index` are settled.
+    fn live_row(&self, index: usize) -> Option<(usize, usize)> {
+        let n_rows = index.checked_sub(self.start_of(self.first_live))?;
+        let painted = &self.measured().get(self.first_live)?.painted;
+        (painted.stable < n_rows && n_rows <= painted.rows.len()).then_some((self.first_live, n_rows))
     }
 
     pub(super) fn row(&self, index: usize) -> Cow<'_, Row> {

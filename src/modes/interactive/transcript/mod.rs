@@ -13,6 +13,7 @@ mod apply;
 mod calls;
 mod cell_list;
 mod cells;
+mod freezing;
 mod notices;
 mod places;
 mod remarks;
@@ -36,6 +37,7 @@ use cell_list::CellList;
 use cells::{HeaderCell, TextCell, ToolCell};
 
 pub(super) use anchor::{Anchor, Anchored};
+pub(super) use freezing::{freeze, freeze_at};
 pub(super) use places::{MovedRows, Places};
 pub(super) use remarks::{EntryPlace, Remarks, RemarksBetween};
 pub(super) use render::{RenderCx, ViewSettings};
@@ -156,12 +158,12 @@ impl Transcript {
     /// Remembers the places of these rows. The next layout keeps their cells.
     pub(super) fn places(&mut self, rows: Range<usize>) -> Places {
         self.cells.keep_since(rows.start);
-        Places::of(&self.cells, rows)
+        Places::of(&mut self.cells, rows)
     }
 
     /// The new rows of `places`, after a layout.
     pub(super) fn moved<'a>(&'a self, places: &'a Places) -> MovedRows<'a> {
-        MovedRows { places, cells: &self.cells }
+        MovedRows { places, cells: &self.cells, n_frozen: 0 }
     }
 
     pub(super) fn highlighter(&self) -> &Highlighter {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::tui::term::{Relayout, RowMark};
-use crate::tui::text::Row;
+use crate::tui::text::{LinePlace, Row};
 
 use super::cell_list::CellList;
 
@@ -16,15 +16,25 @@ pub(in super::super) struct Places {
     len: usize,
     /// The last cell, and the mark of its end: rows that arrive later begin there.
     end: Option<(usize, RowMark)>,
+    /// The cell that is arriving, and rows of it that can be the first ones after rows that left the screen.
+    arriving: Option<(usize, Vec<(usize, LinePlace)>)>,
 }
 
 impl Places {
-    pub(super) fn of(cells: &CellList, rows: Range<usize>) -> Self {
+    pub(super) fn of(cells: &mut CellList, rows: Range<usize>) -> Self {
+        let arriving = cells.places_to_freeze(rows.clone());
         let marks =
             cells.cells_in(rows).map(|(index, start, rows)| (index, start, RowMark::of(rows).collect()));
         let last = cells.cell_at(cells.len().saturating_sub(1)).map(|(index, _)| index);
         let end = last.and_then(|index| Some((index, RowMark::end_of(cells.rows_of(index))?)));
-        Self { cells: marks.collect(), len: cells.len(), end }
+        Self { cells: marks.collect(), len: cells.len(), end, arriving }
+    }
+
+    /// The cell that is arriving, and the place of row `old` in it, or of its end if that is before.
+    pub(super) fn to_freeze(&self, old: usize) -> Option<(usize, usize, &LinePlace)> {
+        let (cell, rows) = self.arriving.as_ref()?;
+        let (row, place) = rows.iter().find(|(row, _)| *row == old).or_else(|| rows.last())?;
+        (*row == old || *row == self.len).then_some((*cell, *row, place))
     }
 
     /// Index of the cell of the first row.
@@ -48,9 +58,22 @@ impl Places {
 pub(in super::super) struct MovedRows<'a> {
     pub(super) places: &'a Places,
     pub(super) cells: &'a CellList,
+    /// Number of rows before the layout that were frozen since then.
+    pub(super) n_frozen: usize,
+}
+
+impl MovedRows<'_> {
+    /// The same after leading rows were frozen.
+    pub(in super::super) fn after_freezing(self, n_frozen: usize) -> Self {
+        Self { n_frozen, ..self }
+    }
 }
 
 impl Relayout for MovedRows<'_> {
+    fn n_frozen(&self) -> usize {
+        self.n_frozen
+    }
+
     fn row(&self, old: usize) -> Option<usize> {
         let (index, mark) = self.places.find(old)?;
         let (rows, end) = (self.cells.rows_of(index), Row::default());

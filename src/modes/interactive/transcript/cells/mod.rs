@@ -18,7 +18,7 @@ mod user;
 
 use std::time::Duration;
 
-use crate::tui::text::{PromptMark, Row};
+use crate::tui::text::{LinePlace, PromptMark, Row};
 
 use super::cell_list::Painted;
 use super::render::RenderCx;
@@ -28,6 +28,7 @@ pub(super) use custom::CustomCell;
 pub(super) use header::HeaderCell;
 pub(super) use notice::{NoticeCell, Tone};
 use picture::Picture;
+use streamed::StreamedText;
 pub(super) use summary::SummaryCell;
 pub(super) use text::TextCell;
 pub(super) use thinking::ThinkingCell;
@@ -166,6 +167,34 @@ impl Cell {
             | Self::Released => return,
         };
         pictures.iter_mut().for_each(Picture::release);
+    }
+
+    /// The text that is arriving in it.
+    fn streamed(&mut self) -> Option<&mut StreamedText> {
+        match self {
+            Self::Text(cell) => Some(cell.streamed()),
+            Self::Thinking(cell) => Some(cell.streamed()),
+            Self::Header(_)
+            | Self::User(_)
+            | Self::Tool(_)
+            | Self::Bash(_)
+            | Self::Summary(_)
+            | Self::Custom(_)
+            | Self::Notice(_)
+            | Self::Released => None,
+        }
+    }
+
+    /// Where row `n_rows` begins, if the rows before it can be final now, whatever follows.
+    pub(super) fn place(&mut self, painted: &Painted, n_rows: usize) -> Option<LinePlace> {
+        self.streamed()?.place(painted, n_rows)
+    }
+
+    /// Makes the rows before `end` final, of which there are `n_rows`. What follows begins a row of its own.
+    pub(super) fn freeze(&mut self, end: LinePlace, n_rows: usize) {
+        if let Some(streamed) = self.streamed() {
+            streamed.freeze(end, n_rows);
+        }
     }
 
     /// Brings `painted` up to date.

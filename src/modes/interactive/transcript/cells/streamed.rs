@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 
 use crate::tui::markdown::MarkdownStream;
-use crate::tui::text::{Row, width};
+use crate::tui::text::{LinePlace, Row, width};
 
 use super::super::cell_list::Painted;
 use super::super::render::{RenderCx, side};
@@ -16,6 +16,15 @@ pub(super) struct StreamedText {
     stream: Option<MarkdownStream>,
     /// Number of bytes of `text` that `stream` has received.
     fed: usize,
+    frozen: Option<Frozen>,
+}
+
+/// Rows that left the screen before they were settled. They stay as they were, and what follows them begins a row
+/// of its own.
+#[derive(Debug)]
+struct Frozen {
+    end: LinePlace,
+    n_rows: usize,
 }
 
 impl StreamedText {
@@ -63,28 +72,63 @@ impl StreamedText {
         let lead = [&" ".repeat(usize::from(cx.answer_side())), mark].concat();
         let left = u16::try_from(width(&lead)).unwrap_or(u16::MAX);
         let width = cx.narrower(left.saturating_add(cx.answer_side())).width;
-        let n_rows = stream.rows(width, cx.theme, cx.highlighter).len();
+        stream.rows(width, cx.theme, cx.highlighter);
         let n_settled = stream.stable_rows();
+        let rows = stream.rows(width, cx.theme, cx.highlighter);
         let stable = painted.stable;
         painted.rows.truncate(stable);
-        if n_rows > 0 {
-            if stable == 0 {
-                painted.rows.push(Row::default());
-            }
-            // The row in front of the text is the cell's own.
-            let rows = stream.rows(width, cx.theme, cx.highlighter).iter().skip(stable.saturating_sub(1));
+        // The row in front of the text is the cell's own.
+        if !rows.is_empty() && stable == 0 {
+            painted.rows.push(Row::default());
+        }
+        let show = |painted: &mut Painted, rows: &mut dyn Iterator<Item = &Row>| {
             painted.rows.extend(rows.map(|row| {
                 let mut row = row.clone();
                 row.indent(lead.as_str(), Style::new());
                 row
             }));
-        }
-        if n_settled > 0 {
-            painted.stable = stable.max((n_settled + 1).min(painted.rows.len()));
-        }
+        };
+        let n_stable = match &mut self.frozen {
+            None => {
+                show(painted, &mut rows.iter().skip(stable.saturating_sub(1)));
+                if n_settled > 0 { n_settled + 1 } else { 0 }
+            }
+            Some(frozen) => {
+                let split = frozen.end.split(rows, width);
+                if stable == 0 {
+                    show(painted, &mut rows[..split.first].iter().chain(&split.before));
+                    frozen.n_rows = painted.rows.len();
+                }
+                let rest = split.after.iter().chain(&rows[split.end..]);
+                show(painted, &mut rest.skip(stable.saturating_sub(frozen.n_rows)));
+                let n_settled_after =
+                    n_settled.checked_sub(split.end).map(|n_rows| split.after.len() + n_rows);
+                frozen.n_rows + n_settled_after.unwrap_or(0)
+            }
+        };
+        painted.stable = stable.max(n_stable.min(painted.rows.len()));
         if self.finished {
             self.stream = None;
             self.fed = 0;
         }
+    }
+
+    /// Where row `n_rows` begins, if the rows before it can be final now, whatever text arrives.
+    pub(super) fn place(&self, painted: &Painted, n_rows: usize) -> Option<LinePlace> {
+        let stream = self.stream.as_ref().filter(|stream| !stream.has_undrawn())?;
+        let unsettled = painted.rows.get(painted.stable..n_rows)?;
+        if stream.source().is_empty() || !unsettled.iter().all(Row::is_line) {
+            return None;
+        }
+        let (before, n_before) = match &self.frozen {
+            Some(frozen) => (frozen.end.clone(), frozen.n_rows),
+            None => (LinePlace::default(), 1),
+        };
+        Some(before.after(painted.rows.get(n_before..n_rows)?, n_rows == painted.rows.len()))
+    }
+
+    /// Makes the rows before `end` final, of which there are `n_rows`.
+    pub(super) fn freeze(&mut self, end: LinePlace, n_rows: usize) {
+        self.frozen = Some(Frozen { end, n_rows });
     }
 }

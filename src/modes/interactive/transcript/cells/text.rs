@@ -36,6 +36,10 @@ impl TextCell {
         self.streamed.is_finished()
     }
 
+    pub(super) fn streamed(&mut self) -> &mut StreamedText {
+        &mut self.streamed
+    }
+
     pub(super) fn render(&mut self, cx: &RenderCx<'_>, painted: &mut Painted) {
         self.streamed.render(cx, Style::new(), "", painted);
     }

@@ -64,6 +64,10 @@ impl ThinkingCell {
         self.streamed.set(&shown.join("\n\n"));
     }
 
+    pub(super) fn streamed(&mut self) -> &mut StreamedText {
+        &mut self.streamed
+    }
+
     pub(super) fn render(&mut self, cx: &RenderCx<'_>, painted: &mut Painted) {
         let style = cx.style(Token::ThinkingText).add_modifier(Modifier::ITALIC);
         if !cx.view.hide_thinking {

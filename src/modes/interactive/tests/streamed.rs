@@ -1,0 +1,190 @@
+//! An answer that is longer than the window and still arrives while the terminal changes its size: each word of it is
+//! in scrollback and screen once.
+
+use proptest::prelude::*;
+
+use crate::ai::{BlockKind, StreamEvent};
+use crate::tui::term::ReflowTraits;
+
+use super::emulators::reflowing_terminal::{Emulator, ReflowingTerminal};
+use super::late_size::LateScreen;
+use super::*;
+
+/// What the words are in.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Paragraph,
+    Thinking,
+    Item,
+    Quote,
+    /// Lines of a paragraph, with emphasis that closes later.
+    Markup,
+    /// The same with clusters of several cells and code points.
+    Clusters,
+    Code,
+    Table,
+}
+
+/// Where the text of an answer is, in each form.
+struct Answer {
+    form: Form,
+    block: usize,
+    n_words: usize,
+}
+
+impl Answer {
+    fn begin(screen: &mut LateScreen<impl Emulator>, form: Form, block: usize) -> Self {
+        let mut answer = AssistantMessage::pending(Default::default(), "acme", "m-1", Millis(0));
+        answer.content.clear();
+        screen.stage.agent(AgentEvent::AssistantStart(Arc::new(answer)));
+        let kind = if matches!(form, Form::Thinking) { BlockKind::Thinking } else { BlockKind::Text };
+        screen.stage.agent(AgentEvent::MessageUpdate(StreamEvent::BlockStart { index: 0, kind }));
+        let answer = Self { form, block, n_words: 0 };
+        answer.say(
+            screen,
+            match form {
+                Form::Item => "1. one\n2. ",
+                Form::Quote => "> ",
+                Form::Code => "```text\n",
+                Form::Table => "| a | b |\n|---|---|\n",
+                Form::Paragraph | Form::Thinking | Form::Markup | Form::Clusters => "",
+            },
+        );
+        answer
+    }
+
+    fn say(&self, screen: &mut LateScreen<impl Emulator>, text: &str) {
+        let delta = StreamEvent::Delta { index: 0, text: text.to_owned() };
+        screen.stage.agent(AgentEvent::MessageUpdate(delta));
+    }
+
+    fn word(&self, n: usize) -> String {
+        format!("a{:02}.{n:04}", self.block)
+    }
+
+    fn stream(&mut self, screen: &mut LateScreen<impl Emulator>, n_words: usize) {
+        for n in self.n_words..self.n_words + n_words {
+            let word = self.word(n);
+            let text = match self.form {
+                Form::Paragraph | Form::Thinking | Form::Item | Form::Quote => format!("{word} "),
+                Form::Markup => match n % 40 {
+                    5 => format!("**{word} "),
+                    17 => format!("{word}** "),
+                    22 => format!("`{word}"),
+                    31 => format!("` {word}\n"),
+                    33 => format!("[{word}](https://example.com/{n}) "),
+                    _ => format!("{word} "),
+                },
+                Form::Clusters => {
+                    const CLUSTERS: [&str; 6] = ["世界", "e\u{301}", "한글", "ก็", "、", "👍"];
+                    format!("{word}{}{}", CLUSTERS[n % 6], if n % 4 == 0 { " " } else { "" })
+                }
+                Form::Code => format!("{word}{}", if n % 30 == 29 { "\n" } else { " " }),
+                Form::Table => format!("| {word} | b |\n"),
+            };
+            self.say(screen, &text);
+        }
+        self.n_words += n_words;
+        screen.draw();
+    }
+
+    fn end(self, screen: &mut LateScreen<impl Emulator>, words: &mut Vec<String>) {
+        words.extend((0..self.n_words).map(|n| self.word(n)));
+        screen.stage.app.transcript.settle();
+        screen.draw();
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Stream(usize),
+    End,
+    Resize(u16, u16),
+    Tell,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (1_usize..160).prop_map(Step::Stream),
+        1 => Just(Step::End),
+        4 => (40_u16..120, 14_u16..46).prop_map(|(width, height)| Step::Resize(width, height)),
+        2 => Just(Step::Tell),
+    ];
+    prop::collection::vec(step, 1..25)
+}
+
+/// Runs the steps; the check gets how often each word is there.
+fn run<T: Emulator>(form: Form, traits: ReflowTraits, steps: &[Step], is_right: impl Fn(usize) -> bool) {
+    let mut screen = LateScreen::<T>::new(Size::new(90, 30), traits);
+    let (mut words, mut answer, mut n_answers) = (Vec::new(), None::<Answer>, 0);
+    for step in steps {
+        match *step {
+            Step::Stream(n_words) => {
+                let answer = answer.get_or_insert_with(|| {
+                    n_answers += 1;
+                    Answer::begin(&mut screen, form, n_answers)
+                });
+                answer.stream(&mut screen, n_words);
+            }
+            Step::End => {
+                if let Some(answer) = answer.take() {
+                    answer.end(&mut screen, &mut words);
+                }
+            }
+            Step::Resize(width, height) => screen.terminal.resize(Size::new(width, height)),
+            Step::Tell => {
+                screen.terminal.known = screen.terminal.size;
+                screen.follow_size();
+            }
+        }
+    }
+    screen.terminal.known = screen.terminal.size;
+    screen.follow_size();
+    if let Some(answer) = answer {
+        answer.end(&mut screen, &mut words);
+    }
+    screen.check(&is_right);
+    let (scrollback, rows) = screen.terminal.terminal.0.borrow_mut().lines();
+    let text = [scrollback, rows].concat().join("\n");
+    let wrong: Vec<_> = words
+        .iter()
+        .map(|word| (word, text.matches(word.as_str()).count()))
+        .filter(|(_, count)| !is_right(*count))
+        .collect();
+    assert!(wrong.is_empty(), "{form:?}: how often words are there: {wrong:?} in {text}");
+    if matches!(form, Form::Table) {
+        return;
+    }
+    let order: Vec<usize> = words.iter().filter_map(|word| text.find(word.as_str())).collect();
+    assert!(order.is_sorted(), "{form:?}: out of order: {text}");
+}
+
+fn forms() -> impl Strategy<Value = Form> {
+    prop_oneof![
+        Just(Form::Paragraph),
+        Just(Form::Thinking),
+        Just(Form::Item),
+        Just(Form::Quote),
+        Just(Form::Code),
+        Just(Form::Clusters)
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn each_word_of_a_long_text_that_arrives_is_there_once(form in forms(), steps in steps()) {
+        run::<ReflowingTerminal>(form, ReflowTraits::of("tmux"), &steps, |count| count == 1);
+    }
+
+    #[test]
+    fn text_that_arrives_with_markup_is_there_once(steps in steps()) {
+        run::<ReflowingTerminal>(Form::Markup, ReflowTraits::of("tmux"), &steps, |count| count == 1);
+    }
+
+    #[test]
+    fn table_that_arrives_loses_no_word(steps in steps()) {
+        run::<ReflowingTerminal>(Form::Table, ReflowTraits::of("tmux"), &steps, |count| count >= 1);
+    }
+}
