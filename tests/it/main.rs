@@ -37,6 +37,7 @@ mod harness;
 mod house;
 mod layers;
 mod library;
+mod link_order;
 mod local_servers;
 mod pi_docs;
 mod process_acp;
