@@ -1,13 +1,13 @@
 //! Marks: where a row begins within its text, independent of the width.
 //!
 //! Rows that are laid out again at another width have other indices. A mark names a row by
-//! the text before it, without blanks and lines drawn with box characters, because wrapping
-//! adds and removes only those. A table that becomes too narrow repeats its heads, so the rows
+//! the text before it, without blanks, lines drawn with box characters and the marks of wrapped code,
+//! because wrapping adds and removes only those. A table that becomes too narrow repeats its heads, so the rows
 //! below it are named by the text after them.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::super::text::Row;
+use super::super::text::{Row, WRAPPED_MARK};
 
 /// The beginning of a row within the rows of one block of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,7 +89,7 @@ impl RowMark {
 }
 
 fn is_text(c: char) -> bool {
-    !c.is_whitespace() && !('\u{2500}'..='\u{259f}').contains(&c)
+    !c.is_whitespace() && !('\u{2500}'..='\u{259f}').contains(&c) && !WRAPPED_MARK.contains(c)
 }
 
 fn hash(c: char) -> u64 {
