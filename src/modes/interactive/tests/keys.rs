@@ -3,6 +3,7 @@
 use crate::session::{Phase, PromptTemplate, ResourceOrigin};
 use crate::tui::keymap::Chord;
 
+use super::super::msg::ScreenEffect;
 use super::*;
 
 /// Types `keys` into an empty editor, in both encodings; compares text and cursor.
@@ -28,6 +29,18 @@ fn editing_keys_do_what_they_say() {
     check("word<ctrl+u>", "|");
     let mut stage = Stage::new();
     assert_eq!(stage.type_keys("one two<ctrl+a><ctrl+]>t").editor(), "one |two");
+}
+
+/// A Cyrillic layout, of which the terminal reports the letters of the standard one too.
+#[test]
+fn ctrl_keys_of_another_script_do_what_their_latin_ones_do() {
+    let mut stage = Stage::new();
+    stage.type_keys("abc").type_bytes(b"\x1b[1092::97;5u").type_keys("ф");
+    assert_eq!(stage.editor(), "ф|abc", "ctrl+a");
+    assert_eq!(stage.type_bytes(b"\x1b[1089::99;5u").editor(), "|", "ctrl+c");
+    stage.effects.clear();
+    stage.type_bytes(b"\x1b[1074::100;5u");
+    assert!(matches!(stage.effects[..], [Effect::Screen(ScreenEffect::Quit)]), "ctrl+d");
 }
 
 #[test]

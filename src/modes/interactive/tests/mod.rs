@@ -86,7 +86,12 @@ impl Stage {
 
     /// Types keys as users name them: `hi<alt+enter>`.
     pub(super) fn type_keys(&mut self, keys: &str) -> &mut Self {
-        for event in recorded_input([bytes(keys, self.encoding).as_slice()], false) {
+        self.type_bytes(&bytes(keys, self.encoding))
+    }
+
+    /// What a terminal sends.
+    pub(super) fn type_bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        for event in recorded_input([bytes], false) {
             self.app.on_input(&event, &mut self.effects);
         }
         self

@@ -120,7 +120,8 @@ impl Parser {
             self.sequence.clear();
             return;
         }
-        if let Some(key) = other_key(&self.sequence).or_else(|| rxvt_key(&self.sequence)) {
+        let key = other_key(&self.sequence).or_else(|| rxvt_key(&self.sequence));
+        if let Some(key) = key.or_else(|| latin_key(&self.sequence)) {
             self.sequence = key;
         }
         match terminput::Event::parse_from(&self.sequence) {
@@ -202,6 +203,25 @@ fn other_key(sequence: &[u8]) -> Option<Vec<u8>> {
     let (modifiers, code) = std::str::from_utf8(body).ok()?.split_once(';')?;
     let (modifiers, code): (u8, u32) = (modifiers.parse().ok()?, code.parse().ok()?);
     Some(format!("\x1b[{code};{modifiers}u").into_bytes())
+}
+
+/// A key of the kitty protocol that is held with ctrl, alt or super and types a letter of another script
+/// than Latin: in the place of that letter, the one that the key has on the standard layout, which
+/// the terminal reports as the third code: `ESC [ code : shifted : standard ; modifiers u`. Bindings would
+/// be dead on such layouts otherwise. Letters of Latin layouts stay where the user's layout has them.
+/// See <https://sw.kovidgoyal.net/kitty/keyboard-protocol/#key-codes>.
+fn latin_key(sequence: &[u8]) -> Option<Vec<u8>> {
+    const ALT_CTRL_SUPER: u32 = 0b1110;
+    let body = std::str::from_utf8(sequence.strip_prefix(b"\x1b[")?.strip_suffix(b"u")?).ok()?;
+    let (codes, held) = body.split_once(';')?;
+    let mut codes = codes.split(':');
+    let typed = char::from_u32(codes.next()?.parse().ok()?)?;
+    let standard: u32 = codes.nth(1)?.parse().ok()?;
+    let modifiers = held.split([':', ';']).next()?.parse::<u32>().ok()?.checked_sub(1)?;
+    // Latin letters end with the block Latin Extended-B.
+    let is_other_script = typed.is_alphabetic() && typed > '\u{24f}';
+    (is_other_script && modifiers & ALT_CTRL_SUPER != 0)
+        .then(|| format!("\x1b[{standard};{held}u").into_bytes())
 }
 
 /// A key with a modifier in rxvt's form, in xterm's: `ESC O a` and `ESC [ a` are ctrl and shift with an
@@ -463,6 +483,32 @@ mod tests {
         // While answers are due, keys that begin like one wait for the next key only.
         let mut parser = Parser { n_asked: 1, ..Parser::default() };
         assert_eq!(parse(&mut parser, &[b"\x1b]", b"a", b"b"]).last(), Some(&plain('b')));
+    }
+
+    #[test]
+    fn keys_of_other_scripts_are_latin_ones_only_with_a_modifier() {
+        let check = |sequence: &str, code: char, modifiers: KeyModifiers| {
+            let sent = parse(&mut Parser::default(), &[sequence.as_bytes()]);
+            let [Sent::Event(Event::Key(key))] = &sent[..] else { panic!("{sequence:?}: {sent:?}") };
+            assert_eq!((key.code, key.modifiers), (KeyCode::Char(code), modifiers), "{sequence:?}");
+        };
+        let (ctrl, alt, shift) = (KeyModifiers::CONTROL, KeyModifiers::ALT, KeyModifiers::SHIFT);
+        check("\x1b[1092::97;5u", 'a', ctrl);
+        check("\x1b[1092::97;5:1u", 'a', ctrl);
+        check("\x1b[1092:1060:97;6u", 'a', ctrl | shift);
+        check("\x1b[1080::98;3u", 'b', alt);
+        check("\x1b[945::97;7u", 'a', ctrl | alt);
+        // With caps lock and num lock.
+        check("\x1b[1092::97;197u", 'a', ctrl);
+        // Text, and what the terminal does not know.
+        check("\x1b[1092::97u", 'ф', KeyModifiers::NONE);
+        check("\x1b[1092::97;1u", 'ф', KeyModifiers::NONE);
+        check("\x1b[1092:1060:97;2u", 'Ф', KeyModifiers::NONE);
+        check("\x1b[1092;5u", 'ф', ctrl);
+        check("\x1b[1092:1060;5u", 'ф', ctrl);
+        // Latin layouts decide themselves where their letters are.
+        check("\x1b[97::113;5u", 'a', ctrl);
+        check("\x1b[246::59;5u", 'ö', ctrl);
     }
 
     #[test]
