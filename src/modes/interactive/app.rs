@@ -551,7 +551,10 @@ impl App {
             }
             EffectDone::Sessions(SessionsDone::Opened) => self.open_sessions(),
             EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
-            EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
+            EffectDone::Models { models, providers, found, problems } => {
+                self.input.completion.set_providers(providers);
+                self.on_models(&models, &found, problems);
+            }
             EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read)),
             EffectDone::Read(Reader::Pager, done) => pager::on_done(self, done),
             EffectDone::Read(Reader::Fullscreen, done) => fullscreen::on_done(self, done, out),

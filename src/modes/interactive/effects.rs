@@ -22,7 +22,7 @@ use crate::util::git::{Head, Repository};
 use super::super::trace::CallFilter;
 use super::appearance::{Looks, in_tmux};
 use super::clipboard_owner::ClipboardOwner;
-use super::completion::FileFinder;
+use super::completion::{FileFinder, ProviderChoice};
 use super::keybindings;
 use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
@@ -183,16 +183,19 @@ impl Effects {
         tokio::spawn(async move {
             let problems = services.refresh_models().await;
             handle.send(SessionCommand::ModelsChanged);
+            let changed = |found, problems| {
+                let providers = ProviderChoice::of(&services.catalog.get());
+                EffectDone::Models { models: services.usable_models(), providers, found, problems }
+            };
             let found = services.catalog.get().found_servers();
-            drop(done.send(EffectDone::Models { models: services.usable_models(), found, problems }));
+            drop(done.send(changed(found, problems)));
             if !with_services {
                 return;
             }
             // Remote services take longer, so the list above is shown first.
             if let Some(problems) = services.refresh_lists().await {
                 handle.send(SessionCommand::ModelsChanged);
-                let (models, found) = (services.usable_models(), Vec::new());
-                drop(done.send(EffectDone::Models { models, found, problems }));
+                drop(done.send(changed(Vec::new(), problems)));
             }
         });
     }

@@ -11,14 +11,17 @@ use super::prompt::{SlashName, Submission, classify};
 pub(super) fn enter_label(planned: &Planned, session: &SessionState, keymap: &Keymap) -> String {
     let key = keymap.hint("tui.input.submit");
     let enter = |effect: &str| if key.is_empty() { String::new() } else { format!("{key}: {effect}") };
-    let text = match planned {
+    let (text, is_completed) = match planned {
         Planned::Complete => return enter("complete"),
         Planned::LineBreak => return enter("line break"),
-        Planned::Submit(text) => text,
+        Planned::Submit(text) => (text, false),
+        Planned::SubmitCompleted(text) => (text, true),
     };
     let name = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
     let templates = &session.templates;
     match classify(text.trim(), |name| SlashName::of(name, templates)) {
+        // What was not typed must be readable before it is run.
+        Submission::Command(line) if is_completed => return enter(&format!("run /{}", line.trim())),
         Submission::Command(line) => return enter(&format!("run /{}", name(&line))),
         Submission::Unknown(line) if line.is_empty() => return String::new(),
         Submission::Unknown(line) => return enter(&format!("no command /{}", name(&line))),
@@ -101,6 +104,8 @@ mod tests {
         }
         check(&idle, "/etc/hosts has what?", "");
         let label = |planned| enter_label(&planned, &session, &default_keymap());
+        let completed = Planned::SubmitCompleted("/login openai".to_owned());
+        assert_eq!(label(completed), "enter: run /login openai");
         assert_eq!(label(Planned::Complete), "enter: complete");
         assert_eq!(label(Planned::LineBreak), "enter: line break");
     }

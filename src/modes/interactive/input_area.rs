@@ -45,8 +45,10 @@ pub(super) enum Planned {
     Complete,
     /// Replaces a backslash by a line break.
     LineBreak,
-    /// Submits this text.
+    /// Submits the text as it was typed.
     Submit(String),
+    /// Submits this text, in which the selected suggestion replaces what was typed.
+    SubmitCompleted(String),
 }
 
 impl InputArea {
@@ -130,7 +132,7 @@ impl InputArea {
             // Commands and their arguments are all that is completed and run at once.
             OnEnter::InsertAndSubmit(Replacement { n_bytes, with }) => {
                 let kept = before.len().saturating_sub(n_bytes);
-                Planned::Submit([before.get(..kept).unwrap_or_default(), &with].concat())
+                Planned::SubmitCompleted([before.get(..kept).unwrap_or_default(), &with].concat())
             }
             OnEnter::Submit if before.ends_with('\\') => Planned::LineBreak,
             OnEnter::Submit => Planned::Submit(self.prompt.composer.text()),

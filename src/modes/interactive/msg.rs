@@ -15,7 +15,7 @@ use crate::tui::term::{Control, StartOver};
 
 use super::super::trace::CallFilter;
 use super::clipboard::{AttachDone, AttachEffect};
-use super::completion::{FileRequest, FoundFiles};
+use super::completion::{FileRequest, FoundFiles, ProviderChoice};
 use super::export::ExportRequest;
 use super::login::{LoginDone, LoginEffect};
 use super::overlays::ReadTrace;
@@ -128,6 +128,7 @@ pub(super) enum EffectDone {
     Models {
         /// Models with a key.
         models: Vec<Arc<Model>>,
+        providers: Vec<ProviderChoice>,
         /// The servers found on this machine, with the number of models of
         /// each.
         found: Vec<(&'static str, usize)>,

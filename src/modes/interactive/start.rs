@@ -26,6 +26,7 @@ use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
 use super::appearance::{Looks, in_tmux, questions};
 use super::clipboard_owner::ClipboardOwner;
+use super::completion::ProviderChoice;
 use super::effects::Effects;
 use super::frames::FrameClock;
 use super::fullscreen;
@@ -227,6 +228,7 @@ fn app(
     let theme = shown.theme;
     let mut app =
         App::new(AppParts { session: Arc::clone(&session), transcript, keymap, theme, models, home });
+    app.input.completion.set_providers(ProviderChoice::of(&services.catalog.get()));
     app.overrides = ScreenOverrides::of(&start.env);
     fullscreen::set(&mut app, settings.tui_mode == TuiMode::Fullscreen);
     if !settings.quiet_startup {

@@ -1,12 +1,25 @@
 //! TABLE: what completion suggests as the arguments of commands.
 
-use crate::ai::VENDORS;
-use crate::session::SessionState;
+use crate::ai::{Catalog, DEMO_PROVIDER, ThinkingLevel};
 use crate::tui::theme::BUILTIN_NAMES;
 use crate::tui::widgets::fuzzy_rank;
 
-use super::super::overlays::ModelChoice;
-use super::{Insertion, Suggestion};
+use super::{CompletionCx, Insertion, Suggestion};
+
+/// A provider that has keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct ProviderChoice {
+    pub(super) id: String,
+    pub(super) name: String,
+}
+
+impl ProviderChoice {
+    /// Those that `/login` lists: also of `models.json`, but not servers on this machine.
+    pub(in super::super) fn of(catalog: &Catalog) -> Vec<Self> {
+        let has_key = catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
+        has_key.map(|info| Self { id: info.id.clone(), name: info.name.clone() }).collect()
+    }
+}
 
 /// The kind of a command's argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +54,15 @@ pub(super) fn argument_of(command: &str) -> Option<Argument> {
 pub(super) fn suggest(
     argument: Argument,
     typed: &str,
-    session: &SessionState,
-    models: &[ModelChoice],
+    cx: &CompletionCx<'_>,
+    providers: &[ProviderChoice],
 ) -> Vec<Suggestion> {
     let all: Vec<Suggestion> = match argument {
-        Argument::Model => models.iter().map(|model| word(&model.reference(), &model.name)).collect(),
+        Argument::Model => cx.models.iter().map(|model| word(&model.reference(), &model.name)).collect(),
         Argument::ThinkingLevel => {
-            session.model.thinking_levels().into_iter().map(|level| word(level.name(), "")).collect()
+            cx.session.model.thinking_levels().into_iter().map(|level| word(level.name(), "")).collect()
         }
-        Argument::Provider => VENDORS.iter().map(|vendor| word(vendor.id, vendor.name)).collect(),
+        Argument::Provider => providers.iter().map(|provider| word(&provider.id, &provider.name)).collect(),
         Argument::Words(words) => words.iter().map(|one| word(one, "")).collect(),
         Argument::Path => Vec::new(),
     };
@@ -60,6 +73,23 @@ pub(super) fn suggest(
     let texts: Vec<String> = all.iter().map(|one| format!("{} {}", one.label, one.help)).collect();
     let ranked = fuzzy_rank(typed, texts.iter().map(String::as_str));
     ranked.into_iter().filter_map(|idx| all.get(idx).cloned()).collect()
+}
+
+/// Whether `typed` names one of the choices in any way that the command understands.
+pub(super) fn is_complete(
+    argument: Argument,
+    typed: &str,
+    cx: &CompletionCx<'_>,
+    providers: &[ProviderChoice],
+) -> bool {
+    match argument {
+        Argument::Model => cx.models.iter().any(|model| model.is_named(typed)),
+        Argument::ThinkingLevel => ThinkingLevel::parse(typed).is_some(),
+        Argument::Provider => providers.iter().any(|provider| {
+            provider.id.eq_ignore_ascii_case(typed) || provider.name.eq_ignore_ascii_case(typed)
+        }),
+        Argument::Path | Argument::Words(_) => true,
+    }
 }
 
 fn word(text: &str, help: &str) -> Suggestion {

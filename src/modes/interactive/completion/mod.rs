@@ -25,6 +25,7 @@ use arguments::Argument;
 use commands::Callable;
 use token::{Token, Typed};
 
+pub(super) use arguments::ProviderChoice;
 pub(super) use finder::{FileFinder, FileRequest, FoundFiles, Wanted};
 
 /// Maximum width of the first column, in cells, if there is a second one.
@@ -58,6 +59,8 @@ pub(super) struct Completion {
     is_stale: bool,
     /// Whether the user asked for paths, where none are offered otherwise.
     is_forced: bool,
+    /// Those that have keys.
+    providers: Vec<ProviderChoice>,
 }
 
 /// A choice.
@@ -91,8 +94,13 @@ struct Replaced {
 enum Kind {
     #[default]
     Command,
-    /// An argument that is one of a few.
+    /// The beginning or some letters of an argument that is one of a few.
     Choice,
+    /// The beginning of a name. Its letters within another name mean nothing: a key must not go to a provider
+    /// that was not named.
+    Name,
+    /// One of a few, in a way that the command understands.
+    Complete,
     /// An argument that is also fine as typed.
     Words,
     PathArgument,
@@ -133,6 +141,10 @@ pub(super) fn on_found(app: &mut App, found: &FoundFiles, out: &mut Vec<Effect>)
 }
 
 impl Completion {
+    pub(super) fn set_providers(&mut self, providers: Vec<ProviderChoice>) {
+        self.providers = providers;
+    }
+
     /// Follows the editor.
     pub(super) fn update(&mut self, editor: &Composer, cx: &CompletionCx<'_>) {
         let before = editor.before_cursor();
@@ -165,21 +177,22 @@ impl Completion {
     }
 
     fn update_argument(&mut self, command: &str, text: &str, cx: &CompletionCx<'_>) {
-        let kind = match arguments::argument_of(command) {
-            None => return self.close(),
-            Some(Argument::Path) => {
+        let Some(argument) = arguments::argument_of(command) else { return self.close() };
+        let kind = match argument {
+            Argument::Path => {
                 let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
                 let path = quote.and_then(|quote| text.strip_prefix(quote)).unwrap_or(text);
                 let replaced =
                     Replaced { n_bytes: text.len(), quote, ..Replaced::of(Kind::PathArgument, path) };
                 return self.ask(replaced, Wanted::Beginning { path: path.to_owned() }, cx);
             }
-            Some(Argument::Words(_)) => Kind::Words,
-            Some(Argument::Model | Argument::ThinkingLevel | Argument::Provider) => Kind::Choice,
+            Argument::Words(_) => Kind::Words,
+            _ if arguments::is_complete(argument, text, cx, &self.providers) => Kind::Complete,
+            Argument::Provider => Kind::Name,
+            Argument::Model | Argument::ThinkingLevel => Kind::Choice,
         };
-        let suggestions = arguments::argument_of(command)
-            .map(|argument| arguments::suggest(argument, text, cx.session, cx.models));
-        self.show(Replaced::of(kind, text), suggestions.unwrap_or_default());
+        let suggestions = arguments::suggest(argument, text, cx, &self.providers);
+        self.show(Replaced::of(kind, text), suggestions);
     }
 
     /// The user asks for a completion where none is offered: of the path at the cursor.
@@ -290,9 +303,19 @@ impl Completion {
             Kind::Command if is_surprising => OnEnter::Insert(replacement),
             Kind::Command => OnEnter::InsertAndSubmit(replacement),
             Kind::Choice if is_chosen || !typed.is_empty() => OnEnter::InsertAndSubmit(replacement),
+            Kind::Complete if is_chosen => OnEnter::InsertAndSubmit(replacement),
+            Kind::Name if is_chosen || begins(&selected.label, typed) => {
+                OnEnter::InsertAndSubmit(replacement)
+            }
             Kind::File if is_chosen || !is_as_typed => OnEnter::Insert(replacement),
             Kind::Words | Kind::Path | Kind::PathArgument if is_chosen => OnEnter::Insert(replacement),
-            Kind::Choice | Kind::File | Kind::Words | Kind::Path | Kind::PathArgument => OnEnter::Submit,
+            Kind::Choice
+            | Kind::Name
+            | Kind::Complete
+            | Kind::File
+            | Kind::Words
+            | Kind::Path
+            | Kind::PathArgument => OnEnter::Submit,
         }
     }
 
@@ -340,6 +363,11 @@ impl Completion {
         rows.iter_mut().for_each(|row| row.clip(columns));
         rows
     }
+}
+
+/// Whether `name` begins with what was typed of it.
+fn begins(name: &str, typed: &str) -> bool {
+    !typed.is_empty() && name.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed))
 }
 
 /// The suggestions as items of a list.

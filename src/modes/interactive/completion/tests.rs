@@ -34,7 +34,9 @@ impl Typing {
             name: name.to_owned(),
         };
         let models = vec![model("acme", "fast-1", "Fast One"), model("acme", "slow-1", "Slow One")];
-        Self { completion: Completion::default(), editor: Composer::new(), session, models }
+        let mut completion = Completion::default();
+        completion.set_providers(ProviderChoice::of(&catalog));
+        Self { completion, editor: Composer::new(), session, models }
     }
 
     fn of(text: &str) -> Self {
@@ -175,6 +177,80 @@ fn arguments_are_completed_by_what_the_command_takes() {
     assert!(Typing::of("/name fa").labels().is_empty());
     // Options are fine as typed.
     assert_eq!(Typing::of("/compact ").completion.on_enter(), OnEnter::Submit);
+}
+
+/// What Enter submits.
+#[track_caller]
+fn check_enter(mut typing: Typing, expected: &str) {
+    let typed = typing.editor.text();
+    let submitted = match typing.completion.on_enter() {
+        OnEnter::InsertAndSubmit(replacement) => typing.apply(Some(replacement)),
+        OnEnter::Submit => typed.clone(),
+        OnEnter::Insert(replacement) => panic!("{typed}: {replacement:?}"),
+    };
+    assert_eq!(submitted, expected, "{typed}");
+}
+
+#[test]
+fn enter_never_replaces_an_argument_that_is_complete() {
+    let model = |id: &str| ModelChoice {
+        id: id.to_owned(),
+        provider: "acme".to_owned(),
+        name: "The fast model".to_owned(),
+    };
+    let check = |text: &str, expected: &str| {
+        let mut typing = Typing::new();
+        typing.models = vec![model("fast-mini"), model("fast")];
+        typing
+            .completion
+            .providers
+            .push(ProviderChoice { id: "mine".to_owned(), name: "My Server".to_owned() });
+        typing.set(text);
+        check_enter(typing, expected);
+    };
+    for text in [
+        "/login mine",
+        "/login MINE",
+        "/login My Server",
+        "/login Anthropic",
+        "/logout mine",
+        "/model fast",
+        "/model acme/fast",
+        "/model acme/fast:high",
+        "/model FAST",
+        "/thinking max",
+        "/theme mine",
+        "/compact the tests",
+        "/trace --tool bash",
+    ] {
+        check(text, text);
+    }
+    // Letters within the name of another provider, or nothing known.
+    for text in ["/login mime", "/login opnrtr", "/login none-of-them", "/logout mi-mo"] {
+        check(text, text);
+    }
+    check("/login min", "/login minimax");
+    check("/login Anthro", "/login anthropic");
+    check("/model fst-m", "/model acme/fast-mini");
+    check("/thinking of", "/thinking off");
+    let mut typing = Typing::of("/model acme/fast");
+    typing.models = vec![model("fast-mini"), model("fast")];
+    typing.set("/model fast");
+    typing.completion.select_next();
+    let chosen = typing.completion.on_enter();
+    assert!(matches!(chosen, OnEnter::InsertAndSubmit(_)), "{chosen:?}");
+}
+
+#[test]
+fn providers_of_models_json_are_offered() {
+    let mut catalog = Catalog::builtin();
+    let text =
+        r#"{"providers":{"mine":{"baseUrl":"http://h","api":"openai-completions","models":[{"id":"m"}]}}}"#;
+    catalog.add_user_models(text).unwrap();
+    let mut typing = Typing::new();
+    typing.completion.set_providers(ProviderChoice::of(&catalog));
+    typing.set("/login mi");
+    assert!(typing.labels().contains(&"mine"));
 }
 
 #[test]
