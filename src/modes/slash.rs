@@ -82,6 +82,11 @@ const ALIASES: &[(&str, &str)] = &[
     ("think", "thinking"),
 ];
 
+/// Whether this is a command of the original that this version does not have.
+pub(super) fn is_unsupported(name: &str) -> bool {
+    NOT_YET.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
+}
+
 /// The message about a command that is not in `known`: the nearest one, or that
 /// this version does not have it.
 pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {

@@ -328,6 +328,12 @@ impl SessionCommand {
             _ => None,
         }
     }
+
+    /// Whether the session rejects the command with `Refusal::Working` while the agent works. A compaction
+    /// with a review shows a summary that waits even then.
+    pub fn needs_idle(&self) -> bool {
+        matches!(self, Self::Compact { with_review: false, .. } | Self::Handoff { .. } | Self::Reload)
+    }
 }
 
 /// The scope of a choice.

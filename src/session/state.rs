@@ -9,7 +9,7 @@ use crate::config::{EffectiveSettings, Trust};
 
 use super::cache_warming::CacheWarmth;
 use super::question::Question;
-use super::resources::{OutsideLink, PromptTemplate, Skill};
+use super::resources::{OutsideLink, PromptTemplate, Skill, skill_call};
 use super::store::{EntryId, Header};
 use super::summary_draft::SummaryDraft;
 
@@ -180,6 +180,12 @@ pub enum Phase {
 }
 
 impl SessionState {
+    /// The name of the skill that `text` calls, if there is none of this name; such a prompt is refused.
+    pub fn missing_skill<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let (name, _) = skill_call(text)?;
+        self.skills.iter().all(|skill| skill.name != name).then_some(name)
+    }
+
     /// Whether the agent works or a command of the user runs.
     pub fn is_busy(&self) -> bool {
         self.phase != Phase::Idle || self.user_command.is_some()

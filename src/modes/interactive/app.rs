@@ -14,7 +14,7 @@ use crate::ai::{DEMO_PROVIDER, Model};
 use crate::config::{DoubleEscape, TuiMode};
 use crate::session::{
     IfBusy, Navigated, NoticeLevel, Opened, OtherCommands, Phase, PromptDraft, QuestionKind, QueueView,
-    SessionCommand, SessionEvent, SessionState, WhenBusy,
+    Refusal, SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
 use crate::tui::term::{Control, InputEvent, StartOver};
@@ -38,7 +38,7 @@ use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, T
 use super::pager::{self, PagerStart, PagerView};
 use super::pictures::PictureView;
 use super::program_status::ProgramStatus;
-use super::prompt::{SlashName, Submission};
+use super::prompt::{Refused, Submission};
 use super::prompt_history::{self, HistoryEffect};
 use super::sections::Reader;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
@@ -183,54 +183,52 @@ impl App {
     // Submitting.
 
     pub(super) fn submit(&mut self, when_busy: WhenBusy, out: &mut Vec<Effect>) {
-        if self.input.prompt.is_bash() && self.session.user_command.is_some() {
-            let key = self.keymap.hint("app.interrupt");
-            self.status.hint = Some(format!("a command is still running; {key} cancels it"));
-            return;
-        }
-        let templates = &self.session.templates;
-        let submission = self.input.prompt.take(|name| SlashName::of(name, templates));
+        let submission = self.input.prompt.take(&self.session);
         let kept = self.input.prompt.take_new_history();
         out.extend(kept.into_iter().map(|text| HistoryEffect::Keep(text).into()));
         match submission {
-            Submission::Nothing => {
-                if self.session.phase != Phase::Idle && !self.session.queue.is_empty() {
-                    out.push(Effect::session(SessionCommand::DeliverNow));
+            Submission::Nothing => {}
+            Submission::DeliverQueue => out.push(Effect::session(SessionCommand::DeliverNow)),
+            Submission::Command(line) => {
+                if let Some((command, args)) = commands::find(&line) {
+                    self.running_command = Some(line.clone());
+                    (command.run)(self, args, out);
+                    self.running_command = None;
                 }
             }
-            Submission::Command(line) => self.run_command(&line, out),
-            Submission::Unknown(line) => {
-                let name = line.split_whitespace().next().unwrap_or_default();
-                let commands = commands::all().map(|command| command.name);
-                let templates = self.session.templates.iter().map(|template| template.name.as_str());
-                let known: Vec<&str> = commands.chain(templates).collect();
-                self.refuse_command(&line, &unknown_command(name, &known));
-            }
+            Submission::Refused(refused) => self.refuse(&refused),
             Submission::Bash { command, exclude_from_context } => {
                 let others = OtherCommands::Refuse;
                 fullscreen::follow_end(self);
                 out.push(Effect::session(SessionCommand::RunBash { command, exclude_from_context, others }));
             }
-            Submission::Prompt(PromptDraft { text, images, .. }) => {
+            Submission::Prompt(prompt) | Submission::MissingSkill(prompt) => {
+                let PromptDraft { text, images, .. } = prompt;
                 fullscreen::follow_end(self);
                 out.push(Effect::session(SessionCommand::Prompt { text, images, when_busy }));
             }
         }
     }
 
-    fn run_command(&mut self, line: &str, out: &mut Vec<Effect>) {
-        match commands::find(line) {
-            Some((command, args)) => {
-                self.running_command = Some(line.to_owned());
-                (command.run)(self, args, out);
-                self.running_command = None;
+    /// Says why the text stays in the editor.
+    fn refuse(&mut self, refused: &Refused) {
+        let name = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
+        match refused {
+            Refused::Unknown { line } => {
+                let commands = commands::all().map(|command| command.name);
+                let templates = self.session.templates.iter().map(|template| template.name.as_str());
+                let known: Vec<&str> = commands.chain(templates).collect();
+                self.fail(&unknown_command(&name(line), &known));
             }
-            None if line.starts_with(char::is_whitespace) => {
-                self.refuse_command(line, "a command follows the slash without a space");
+            Refused::Space => self.fail("a command follows the slash without a space"),
+            Refused::TakesNoArguments { line } => self.fail(&format!("/{} takes no arguments", name(line))),
+            Refused::Working { .. } => self.fail(&Refusal::Working.to_string()),
+            Refused::CommandRuns => {
+                let key = self.keymap.hint("app.interrupt");
+                self.status.hint = Some(format!("a command is still running; {key} cancels it"));
             }
-            None => {
-                let name = line.split_whitespace().next().unwrap_or_default();
-                self.refuse_command(line, &format!("/{name} takes no arguments"));
+            Refused::NoBashCommand => {
+                self.status.hint = Some("a command follows the exclamation mark".to_owned());
             }
         }
     }

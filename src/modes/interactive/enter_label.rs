@@ -4,8 +4,9 @@ use crate::agent::SteeringDelivery;
 use crate::session::{Phase, SessionState, is_urgent};
 use crate::tui::keymap::Keymap;
 
+use super::super::slash::is_unsupported;
 use super::input_area::Planned;
-use super::prompt::{SlashName, Submission, classify};
+use super::prompt::{Refused, Submission, classify};
 
 /// What Enter will do, unless it just sends the text or has no effect.
 pub(super) fn enter_label(planned: &Planned, session: &SessionState, keymap: &Keymap) -> String {
@@ -17,27 +18,34 @@ pub(super) fn enter_label(planned: &Planned, session: &SessionState, keymap: &Ke
         Planned::Submit(text) => (text, false),
         Planned::SubmitCompleted(text) => (text, true),
     };
-    let name = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
-    let templates = &session.templates;
-    match classify(text.trim(), |name| SlashName::of(name, templates)) {
+    match classify(text.trim(), session) {
+        Submission::Nothing => String::new(),
+        Submission::DeliverQueue => enter("deliver queued messages now"),
         // What was not typed must be readable before it is run.
-        Submission::Command(line) if is_completed => return enter(&format!("run /{}", line.trim())),
-        Submission::Command(line) => return enter(&format!("run /{}", name(&line))),
-        Submission::Unknown(line) if line.is_empty() => return String::new(),
-        Submission::Unknown(line) => return enter(&format!("no command /{}", name(&line))),
-        Submission::Nothing | Submission::Bash { .. } | Submission::Prompt(_) => {}
+        Submission::Command(line) if is_completed => enter(&format!("run /{}", line.trim())),
+        Submission::Command(line) => enter(&format!("run /{}", first_word(&line))),
+        Submission::Bash { exclude_from_context: true, .. } => enter("run, hidden from the model"),
+        Submission::Bash { exclude_from_context: false, .. } => enter("run and show the model"),
+        Submission::MissingSkill(_) => {
+            enter(&format!("no skill {}", session.missing_skill(text).unwrap_or_default()))
+        }
+        Submission::Refused(refused) => match refusal(&refused) {
+            why if why.is_empty() => why,
+            why => enter(&why),
+        },
+        Submission::Prompt(_) => prompt_label(text, session, keymap, enter),
     }
-    if text.starts_with("!!") {
-        return enter("run, hidden from the model");
-    }
-    if text.starts_with('!') {
-        return enter("run and show the model");
-    }
+}
+
+/// When the prompt `text` reaches the model; empty if that is at once.
+fn prompt_label(
+    text: &str,
+    session: &SessionState,
+    keymap: &Keymap,
+    enter: impl Fn(&str) -> String,
+) -> String {
     if session.phase == Phase::Idle {
         return String::new();
-    }
-    if text.trim().is_empty() {
-        return if session.queue.is_empty() { String::new() } else { enter("deliver queued messages now") };
     }
     if is_urgent(text, &session.urgent_words) {
         return enter("interrupt with this");
@@ -54,6 +62,26 @@ pub(super) fn enter_label(planned: &Planned, session: &SessionState, keymap: &Ke
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" · ")
 }
 
+/// Why Enter does nothing.
+fn refusal(refused: &Refused) -> String {
+    match refused {
+        Refused::Unknown { line } if line.is_empty() => String::new(),
+        Refused::Unknown { line } if is_unsupported(first_word(line)) => {
+            format!("/{} is not supported yet", first_word(line))
+        }
+        Refused::Unknown { line } => format!("no command /{}", first_word(line)),
+        Refused::Space => "no command, a space follows the slash".to_owned(),
+        Refused::TakesNoArguments { line } => format!("/{} takes no arguments", first_word(line)),
+        Refused::Working { line } => format!("no /{} while the agent works", first_word(line)),
+        Refused::CommandRuns => "a command is still running".to_owned(),
+        Refused::NoBashCommand => "nothing to run yet".to_owned(),
+    }
+}
+
+fn first_word(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -62,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     use crate::ai::Model;
-    use crate::session::QueueView;
+    use crate::session::{QueueView, UserCommand};
 
     use super::super::keybindings::default_keymap;
     use super::*;
@@ -101,8 +129,19 @@ mod tests {
         for session in [&idle, &working()] {
             check(session, " /model m-1", "enter: run /model");
             check(session, "/modle", "enter: no command /modle");
+            check(session, "/share", "enter: /share is not supported yet");
+            check(session, "/quit now", "enter: /quit takes no arguments");
+            check(session, "/skill:nope hi", "enter: no skill nope");
+            check(session, "!", "enter: nothing to run yet");
+            check(session, "/", "");
         }
         check(&idle, "/etc/hosts has what?", "");
+        check(&idle, "/compact", "enter: run /compact");
+        check(&working(), "/compact the tests", "enter: no /compact while the agent works");
+        check(&working(), "/reload", "enter: no /reload while the agent works");
+        let command = UserCommand { command: "sleep 9".to_owned(), exclude_from_context: false };
+        let runs = SessionState { user_command: Some(command.into()), ..idle.clone() };
+        check(&runs, "!ls", "enter: a command is still running");
         let label = |planned| enter_label(&planned, &session, &default_keymap());
         let completed = Planned::SubmitCompleted("/login openai".to_owned());
         assert_eq!(label(completed), "enter: run /login openai");

@@ -135,7 +135,7 @@ impl InputArea {
                 Planned::SubmitCompleted([before.get(..kept).unwrap_or_default(), &with].concat())
             }
             OnEnter::Submit if before.ends_with('\\') => Planned::LineBreak,
-            OnEnter::Submit => Planned::Submit(self.prompt.composer.text()),
+            OnEnter::Submit => Planned::Submit(self.prompt.submitted()),
         }
     }
 

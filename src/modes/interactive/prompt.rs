@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ratatui::style::Style;
 
 use crate::session::{
-    Entry, EntryBody, PromptDraft, PromptTemplate, SessionMessage, SessionState, SkillBlock, TakenQueue,
+    Entry, EntryBody, Phase, PromptDraft, SessionMessage, SessionState, SkillBlock, TakenQueue,
 };
 use crate::tui::composer::{Composer, ComposerRows, ComposerView, paste_ranges, set_text_with};
 use crate::tui::theme::{Theme, Token};
@@ -33,7 +33,7 @@ pub(super) struct PromptEditor {
     unkept: Vec<String>,
 }
 
-/// The kind of a submitted text.
+/// What Enter does with a text: [`classify`] decides it for the border and for Enter alike.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Submission {
     /// A slash command of the table, with its arguments.
@@ -43,10 +43,42 @@ pub(super) enum Submission {
         command: String,
         exclude_from_context: bool,
     },
-    /// An unknown slash command, without the slash.
-    Unknown(String),
+    /// Nothing: the text stays in the editor, and the user is told why.
+    Refused(Refused),
     Prompt(PromptDraft),
+    /// The call of a skill that does not exist. The session refuses it and names those that are near.
+    MissingSkill(PromptDraft),
+    /// Nothing was typed, and messages wait.
+    DeliverQueue,
     Nothing,
+}
+
+/// Why a text is neither run nor sent. Lines are without the slash.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Refused {
+    Unknown {
+        line: String,
+    },
+    /// It begins with a space.
+    Space,
+    TakesNoArguments {
+        line: String,
+    },
+    /// The agent works.
+    Working {
+        line: String,
+    },
+    /// Another `!` command runs.
+    CommandRuns,
+    /// There is nothing behind the `!`.
+    NoBashCommand,
+}
+
+impl Submission {
+    /// Whether it leaves the editor.
+    fn is_taken(&self) -> bool {
+        !matches!(self, Self::Refused(_) | Self::DeliverQueue | Self::Nothing)
+    }
 }
 
 impl PromptEditor {
@@ -67,26 +99,28 @@ impl PromptEditor {
         self.composer.text().starts_with('!')
     }
 
-    /// Removes the text from the editor and classifies it. `look_up` knows what a word after
-    /// a slash names.
-    pub(super) fn take(&mut self, look_up: impl Fn(&str) -> SlashName) -> Submission {
+    /// The text that Enter submits, as far as it decides what Enter does: pastes in prose stay folded.
+    pub(super) fn submitted(&self) -> String {
+        let text = self.composer.text();
+        if text.trim_start().starts_with(['/', '!', '[']) { self.composer.expanded_text() } else { text }
+    }
+
+    /// What becomes of the text; removes it from the editor unless it stays there.
+    pub(super) fn take(&mut self, session: &SessionState) -> Submission {
         let text = self.composer.expanded_text();
         let trimmed = text.trim();
-        if trimmed.is_empty() {
-            return Submission::Nothing;
-        }
-        let mut submission = classify(trimmed, look_up);
-        if matches!(submission, Submission::Nothing) {
+        let mut submission = classify(trimmed, session);
+        if !submission.is_taken() {
             return submission;
         }
         self.composer.take();
-        if !trimmed.is_empty() && !may_hold_key(&submission) {
+        if !may_hold_key(&submission) {
             self.composer.add_to_history(trimmed);
             self.typed.push(trimmed.to_owned());
             self.of_session.push(trimmed.to_owned());
             self.unkept.push(trimmed.to_owned());
         }
-        if let Submission::Prompt(prompt) = &mut submission {
+        if let Submission::Prompt(prompt) | Submission::MissingSkill(prompt) = &mut submission {
             *prompt = self.attachments.prompt(&prompt.text);
             self.attachments.clear();
         }
@@ -253,50 +287,56 @@ fn may_hold_key(submission: &Submission) -> bool {
     matches!(words.next(), Some("login" | "logout")) && words.nth(1).is_some()
 }
 
-/// What a word after a slash names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SlashName {
-    Command,
-    /// The session replaces the call by the template's text.
-    Template,
-    Unknown,
-}
-
-impl SlashName {
-    pub(super) fn of(name: &str, templates: &[PromptTemplate]) -> Self {
-        match name {
-            name if commands::is_command(name) => Self::Command,
-            name if templates.iter().any(|template| template.name == name) => Self::Template,
-            _ => Self::Unknown,
-        }
+/// What Enter does with a text in the present state of the session.
+pub(super) fn classify(trimmed: &str, session: &SessionState) -> Submission {
+    if trimmed.is_empty() {
+        let waits = session.phase != Phase::Idle && !session.queue.is_empty();
+        return if waits { Submission::DeliverQueue } else { Submission::Nothing };
     }
-}
-
-/// What Enter does with a text.
-pub(super) fn classify(trimmed: &str, look_up: impl Fn(&str) -> SlashName) -> Submission {
     if let Some(rest) = trimmed.strip_prefix('!') {
         let (command, exclude_from_context) = match rest.strip_prefix('!') {
             Some(hidden) => (hidden, true),
             None => (rest, false),
         };
-        let command = command.trim();
-        if command.is_empty() {
-            return Submission::Nothing;
-        }
-        return Submission::Bash { command: command.to_owned(), exclude_from_context };
+        let command = command.trim().to_owned();
+        return match (command.is_empty(), &session.user_command) {
+            (true, _) => Submission::Refused(Refused::NoBashCommand),
+            (false, Some(_)) => Submission::Refused(Refused::CommandRuns),
+            (false, None) => Submission::Bash { command, exclude_from_context },
+        };
     }
-    if let Some(line) = trimmed.strip_prefix('/') {
-        let name = line.split_whitespace().next().unwrap_or_default();
-        let is_one_line = !line.contains('\n');
-        match look_up(name) {
-            SlashName::Command if is_one_line => return Submission::Command(line.to_owned()),
-            SlashName::Unknown if line.is_empty() || command_name(trimmed).is_some() => {
-                return Submission::Unknown(line.to_owned());
+    if let Some(line) = trimmed.strip_prefix('/')
+        && let Some(submission) = classify_command(line, session)
+    {
+        return submission;
+    }
+    match session.missing_skill(trimmed) {
+        Some(_) => Submission::MissingSkill(trimmed.into()),
+        None => Submission::Prompt(trimmed.into()),
+    }
+}
+
+/// What Enter does with a text that begins with a slash, here without it; `None` for a prompt.
+fn classify_command(line: &str, session: &SessionState) -> Option<Submission> {
+    let name = line.split_whitespace().next().unwrap_or_default();
+    let line = line.to_owned();
+    if commands::is_command(name) {
+        if line.contains('\n') {
+            return None;
+        }
+        return Some(match commands::find(&line) {
+            None if line.starts_with(char::is_whitespace) => Submission::Refused(Refused::Space),
+            None => Submission::Refused(Refused::TakesNoArguments { line }),
+            Some((command, args)) if commands::waits_for_agent(command, args, session) => {
+                Submission::Refused(Refused::Working { line })
             }
-            SlashName::Command | SlashName::Template | SlashName::Unknown => {}
-        }
+            Some(_) => Submission::Command(line),
+        });
     }
-    Submission::Prompt(trimmed.into())
+    // The session replaces the call by the template's text.
+    let is_template = session.templates.iter().any(|template| template.name == name);
+    let is_unknown = !is_template && (line.is_empty() || command_name(&format!("/{line}")).is_some());
+    is_unknown.then_some(Submission::Refused(Refused::Unknown { line }))
 }
 
 /// The colour of a thinking level.
@@ -314,10 +354,17 @@ fn thinking_style(theme: &Theme, level: ThinkingLevel) -> Style {
 
 #[cfg(test)]
 mod tests {
-    use crate::ai::{Extra, Image};
+    use std::path::Path;
+
+    use crate::ai::{Extra, Image, Model};
+    use crate::session::{PromptTemplate, ResourceOrigin};
     use crate::tui::composer::{EditorAction, insert_image};
 
     use super::*;
+
+    fn session() -> SessionState {
+        SessionState::of(&Arc::new(Model::default()), Path::new("/"))
+    }
 
     #[test]
     fn draft_of_a_session_opened_again_is_not_doubled() {
@@ -345,7 +392,7 @@ mod tests {
         let (draft, _) = prompt.draft();
         assert_eq!(prompt.composer.text(), shown);
 
-        let Submission::Prompt(sent) = prompt.take(|_| SlashName::Unknown) else { panic!("it is a prompt") };
+        let Submission::Prompt(sent) = prompt.take(&session()) else { panic!("it is a prompt") };
         assert_eq!((sent.images.len(), sent.text.lines().count()), (1, 12));
         prompt.prepend(vec![sent.clone()]);
         assert_eq!(prompt.composer.text(), shown, "from the queue");
@@ -377,7 +424,7 @@ mod tests {
         let mut prompt = PromptEditor::new();
         let submit = |prompt: &mut PromptEditor, text: &str| {
             prompt.composer.set_text(text);
-            prompt.take(|name| if name == "login" { SlashName::Command } else { SlashName::Unknown });
+            prompt.take(&session());
         };
         submit(&mut prompt, "here");
         submit(&mut prompt, "/login openai sk-canary");
@@ -406,20 +453,26 @@ mod tests {
 
     #[test]
     fn what_is_typed_decides_what_it_is() {
-        let check = |text: &str, expected: Submission| {
-            let look_up = |name: &str| match name {
-                "model" => SlashName::Command,
-                "review" => SlashName::Template,
-                _ => SlashName::Unknown,
-            };
-            assert_eq!(classify(text, look_up), expected, "{text}");
+        let review = PromptTemplate {
+            name: "review".to_owned(),
+            description: String::new(),
+            argument_hint: String::new(),
+            path: "/p/review.md".into(),
+            origin: ResourceOrigin::User,
         };
+        let idle = SessionState { templates: [review].into(), ..session() };
+        let check = |text: &str, expected: Submission| assert_eq!(classify(text, &idle), expected, "{text}");
+        let refused = Submission::Refused;
+        let unknown = |line: &str| refused(Refused::Unknown { line: line.to_owned() });
         check("hello", Submission::Prompt("hello".into()));
         check("/model opus", Submission::Command("model opus".to_owned()));
         check("/etc/hosts is odd", Submission::Prompt("/etc/hosts is odd".into()));
         check("/review it", Submission::Prompt("/review it".into()));
-        check("/modle opus", Submission::Unknown("modle opus".to_owned()));
-        check("/", Submission::Unknown(String::new()));
+        check("/skill:review it", Submission::MissingSkill("/skill:review it".into()));
+        check("/modle opus", unknown("modle opus"));
+        check("/", unknown(""));
+        check("/ model", refused(Refused::Space));
+        check("/quit now", refused(Refused::TakesNoArguments { line: "quit now".to_owned() }));
         check("/tmp/x", Submission::Prompt("/tmp/x".into()));
         check("/model\nis a word", Submission::Prompt("/model\nis a word".into()));
         let bash = |command: &str, hidden| Submission::Bash {
@@ -428,6 +481,7 @@ mod tests {
         };
         check("!ls -l", bash("ls -l", false));
         check("!! pwd", bash("pwd", true));
-        check("!", Submission::Nothing);
+        check("!", refused(Refused::NoBashCommand));
+        check("", Submission::Nothing);
     }
 }

@@ -12,20 +12,16 @@ use super::super::event::{NoticeLevel, SessionEvent, SummarySource};
 use super::super::handle::SessionError;
 use super::super::open::OpenSession;
 use super::super::refusal::Refusal;
-use super::super::state::Phase;
 use super::super::store::{EntryBody, UsageEntry};
 use super::AgentSession;
 use super::opening::ModelChoice;
 use super::summaries::{ActiveSummary, SummaryPurpose, summarizer};
 
-/// Starts to draft the prompt of a new session that works on `goal`.
+/// Starts to draft the prompt of a new session that works on `goal`; `session` is idle.
 ///
 /// # Errors
-/// If the agent is working, there is no key, or the conversation is empty.
+/// If there is no key, or the conversation is empty.
 pub(super) async fn start(session: &mut AgentSession, goal: String) -> Result<(), SessionError> {
-    if session.run.phase() != Phase::Idle {
-        return Err(Refusal::Working.into());
-    }
     let window = session.model.model().context_window;
     let reserve = session.settings.get().values.branch_summary.reserve_tokens;
     let plan = compaction::plan_branch(&session.log.context_branch(), window, reserve);

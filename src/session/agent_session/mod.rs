@@ -247,6 +247,9 @@ impl AgentSession {
     }
 
     async fn on_command(&mut self, command: SessionCommand) -> Result<Reply, SessionError> {
+        if command.needs_idle() && self.run.phase() != Phase::Idle {
+            return Err(Refusal::Working.into());
+        }
         match command {
             SessionCommand::Prompt { text, images, when_busy } => {
                 return self.prompt(text, images, when_busy).await;

@@ -17,7 +17,7 @@ use super::super::project_context::{ProjectContext, TrustOverride, TrustOverride
 use super::super::refusal::Refusal;
 use super::super::resources::{expand_skill, expand_template, skill_call, template_call};
 use super::super::services::Services;
-use super::super::state::{Phase, ProjectState, SessionState};
+use super::super::state::{ProjectState, SessionState};
 use super::AgentSession;
 use super::held_prompts::HeldPrompts;
 use super::session_settings::SessionSettings;
@@ -207,14 +207,11 @@ pub(super) async fn decide_trust(
     Ok(())
 }
 
-/// Reloads the settings, skills and instructions of `session`.
+/// Reloads the settings, skills and instructions of `session`, which is idle.
 ///
 /// # Errors
-/// If the agent is working.
+/// If reading them failed because of a bug.
 pub(super) async fn reload(session: &mut AgentSession) -> Result<(), SessionError> {
-    if session.run.phase() != Phase::Idle {
-        return Err(Refusal::Working.into());
-    }
     let live = session.settings.live().clone();
     let problems = tokio::task::spawn_blocking(move || live.reload()).await.map_err(internal)?;
     for problem in problems {

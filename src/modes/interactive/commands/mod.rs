@@ -5,6 +5,8 @@ mod model;
 mod session;
 mod view;
 
+use crate::session::{Phase, SessionState};
+
 use super::app::App;
 use super::msg::Effect;
 
@@ -29,6 +31,17 @@ const TABLES: &[&[Command]] = &[model::COMMANDS, session::COMMANDS, login::COMMA
 /// Commands that end or delete something. They are never first among
 /// others, and Enter runs one only if at least half of it was typed.
 pub(super) const ENDING: &[&str] = &["new", "quit", "logout"];
+
+/// Commands that the session refuses while the agent works.
+const WAIT_FOR_AGENT: &[&str] = &["compact", "handoff", "reload"];
+
+/// Whether the session would refuse this command now, because the agent works.
+pub(super) fn waits_for_agent(command: &Command, args: &str, session: &SessionState) -> bool {
+    // A summary that waits for the user is shown at any time.
+    let shows_draft =
+        session.summary_draft.is_some() && args.split_whitespace().next().is_some_and(|arg| arg == "--edit");
+    session.phase != Phase::Idle && WAIT_FOR_AGENT.contains(&command.name) && !shows_draft
+}
 
 /// All commands, in the order help lists them.
 pub(super) fn all() -> impl Iterator<Item = &'static Command> {

@@ -3,6 +3,7 @@
 
 mod commands;
 mod emulators;
+mod enter;
 mod keys;
 mod late_size;
 mod over_screen;

@@ -1,0 +1,219 @@
+//! What the border says about Enter, and what Enter does.
+
+use crate::agent::SteeringDelivery;
+use crate::session::{Phase, PromptTemplate, QueueView, ResourceOrigin, SessionCommand, Skill, UserCommand};
+
+use super::super::enter_label::enter_label;
+use super::*;
+
+/// What becomes of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The text stays, and nothing happens but that the user is told why.
+    Stays,
+    Runs,
+    Bash {
+        hidden: bool,
+    },
+    Sent,
+    Interrupts,
+    /// The session refuses the prompt.
+    MissingSkill,
+    QueueDelivered,
+    LineBreak,
+    Completed,
+}
+
+/// What the border promises.
+fn promised(label: &str, text: &str, phase: Phase) -> Fate {
+    let Some(effect) = label.strip_prefix("enter: ") else {
+        assert_eq!(label, "", "{text:?}");
+        let is_sent = phase == Phase::Idle && !text.trim().is_empty() && text.trim() != "/";
+        return if is_sent { Fate::Sent } else { Fate::Stays };
+    };
+    match effect {
+        "complete" => Fate::Completed,
+        "line break" => Fate::LineBreak,
+        "run and show the model" => Fate::Bash { hidden: false },
+        "run, hidden from the model" => Fate::Bash { hidden: true },
+        "deliver queued messages now" => Fate::QueueDelivered,
+        "nothing to run yet" | "a command is still running" => Fate::Stays,
+        effect if effect.starts_with("interrupt with this") => Fate::Interrupts,
+        effect if effect.starts_with("steer ") || effect.starts_with("send after") => Fate::Sent,
+        effect if effect.starts_with("run /") => Fate::Runs,
+        effect if effect.starts_with("no skill ") => Fate::MissingSkill,
+        effect if effect.starts_with("no ") => Fate::Stays,
+        effect if effect.ends_with(" takes no arguments") || effect.ends_with(" is not supported yet") => {
+            Fate::Stays
+        }
+        effect => panic!("the border of {text:?} says {effect:?}"),
+    }
+}
+
+/// Presses Enter.
+fn observed(stage: &mut Stage) -> Fate {
+    // A space after a command that was completed changes nothing.
+    let text = |stage: &Stage| stage.app.input.prompt.composer.text().trim_end_matches(' ').to_owned();
+    let before = text(stage);
+    stage.effects.clear();
+    stage.type_keys("<enter>");
+    let is_kept = text(stage) == before;
+    let commands = stage.commands();
+    if let Some(command) = commands.first() {
+        assert_eq!(commands.len(), 1);
+        let is_prompt = command.starts_with("Prompt ");
+        return match command {
+            command if command.starts_with("RunBash") => {
+                Fate::Bash { hidden: command.contains("exclude_from_context: true") }
+            }
+            command if command == "DeliverNow" => Fate::QueueDelivered,
+            _ if is_prompt && before.trim_start().starts_with("/skill:nope") => Fate::MissingSkill,
+            _ if is_prompt => {
+                let session = &stage.app.session;
+                let is_now = session.steering_delivery == SteeringDelivery::Now
+                    && session.phase != Phase::Compacting
+                    || crate::session::is_urgent(&before, &session.urgent_words);
+                if session.phase != Phase::Idle && is_now { Fate::Interrupts } else { Fate::Sent }
+            }
+            _ => Fate::Runs,
+        };
+    }
+    match text(stage) {
+        after if is_kept || after.is_empty() && before.trim().is_empty() => Fate::Stays,
+        after if after.is_empty() => Fate::Runs,
+        after if after.contains('\n') => Fate::LineBreak,
+        _ => Fate::Completed,
+    }
+}
+
+#[test]
+fn border_says_what_enter_does_whatever_is_typed_and_happens() {
+    type Change = fn(&mut SessionState);
+    let waits: Change = |session| {
+        let queue = QueueView { steering: vec!["x".to_owned()], follow_up: Vec::new() };
+        (session.phase, session.queue) = (Phase::Running, queue.into());
+    };
+    let runs: Change = |session| {
+        let command = UserCommand { command: "sleep 9".to_owned(), exclude_from_context: false };
+        session.user_command = Some(command.into());
+    };
+    let states: [(&str, Change); 9] = [
+        ("idle", |_| {}),
+        ("running", |session| session.phase = Phase::Running),
+        ("queued", waits),
+        ("retrying", |session| session.phase = Phase::Retrying),
+        ("compacting", |session| session.phase = Phase::Compacting),
+        ("command", runs),
+        ("turn", |session| {
+            (session.phase, session.steering_delivery) = (Phase::Running, SteeringDelivery::Turn);
+        }),
+        ("now", |session| {
+            (session.phase, session.steering_delivery) = (Phase::Running, SteeringDelivery::Now);
+        }),
+        ("compacting now", |session| {
+            (session.phase, session.steering_delivery) = (Phase::Compacting, SteeringDelivery::Now);
+        }),
+    ];
+    let texts = [
+        "",
+        " ",
+        "hello",
+        "stop it",
+        "line\\",
+        "/",
+        "/ model",
+        "/etc/hosts is odd",
+        "/modle",
+        "/share",
+        "/debug it",
+        "/quit",
+        "/quit now",
+        "/hotkeys",
+        "/hotkeys x",
+        "/new",
+        "/new x",
+        "/resume x",
+        "/tree x",
+        "/context x",
+        "/fullscreen x",
+        "/session",
+        "/session x",
+        "/model",
+        "/model mini",
+        "/compact",
+        "/compact the tests",
+        "/compact --edit",
+        "/reload",
+        "/handoff a goal",
+        "/name",
+        "/copy",
+        "/queue",
+        "/login",
+        "/login acme",
+        "/model\nis a word",
+        "/review it",
+        "/skill:pdf x",
+        "/skill:nope",
+        "/skill:nope hi",
+        "!",
+        "!!",
+        "! ",
+        "!ls",
+        "!!ls",
+        " !ls",
+        "!ls\npwd",
+    ];
+    for (state, change) in states {
+        for text in texts {
+            // As a whole, and key by key, which opens suggestions.
+            for typed in [false, true] {
+                let mut stage = Stage::new();
+                stage.session(|session| {
+                    session.urgent_words = vec!["stop".to_owned()].into();
+                    let (path, origin) = (std::path::PathBuf::from("/s"), ResourceOrigin::User);
+                    let (name, description) = ("pdf".to_owned(), String::new());
+                    session.skills =
+                        [Skill { name, description, path: path.clone(), origin, is_listed: true }].into();
+                    let (name, description) = ("review".to_owned(), String::new());
+                    let argument_hint = String::new();
+                    session.templates =
+                        [PromptTemplate { name, description, argument_hint, path, origin }].into();
+                });
+                stage.session(change);
+                if typed && !text.contains('\n') {
+                    stage.type_keys(text);
+                } else {
+                    stage.app.input.prompt.composer.set_text(text);
+                }
+                let app = &stage.app;
+                let label = enter_label(&app.input.planned(), &app.session, &app.keymap);
+                let promised = promised(&label, text, app.session.phase);
+                let observed = observed(&mut stage);
+                assert_eq!(promised, observed, "{text:?} when {state}, typed: {typed}, border: {label:?}");
+            }
+        }
+    }
+}
+
+/// The commands that Enter refuses while the agent works are those that the session refuses then.
+#[test]
+fn commands_that_wait_for_the_agent_are_those_that_the_session_refuses() {
+    for command in super::super::commands::all() {
+        let mut stage = Stage::new();
+        let line = format!("/{} x", command.name);
+        let line = if command.args.is_empty() { format!("/{}", command.name) } else { line };
+        stage.app.input.prompt.composer.set_text(&line);
+        let is_refused = {
+            let mut session = (*stage.app.session).clone();
+            session.phase = Phase::Running;
+            super::super::commands::waits_for_agent(command, "x", &session)
+        };
+        stage.type_keys("<enter>");
+        let needs_idle = stage.effects.iter().any(|effect| match effect {
+            Effect::World(WorldEffect::Session(command)) => command.needs_idle(),
+            Effect::World(WorldEffect::Reload) => SessionCommand::Reload.needs_idle(),
+            _ => false,
+        });
+        assert_eq!(is_refused, needs_idle, "{line}");
+    }
+}
