@@ -101,8 +101,12 @@ impl<W: Write> Ui<W> {
         let size = self.screen.size();
         let n_rows = app.transcript.len();
         let mut overlays = Vec::new();
-        let max_suggestions = completion_rows(app, size.height);
-        let completion = app.input.completion.rows(size.width, max_suggestions, &app.theme);
+        let editor = n_rows + dock.editor;
+        // And their count.
+        let wanted = completion_rows(app, size.height) + 1;
+        let room = u16::try_from(wanted).unwrap_or(u16::MAX);
+        let free = self.screen.room_beside(editor, room, n_rows + dock.rows.len());
+        let completion = suggestions(app, size, wanted.min(usize::from(free)));
         self.dock = dock.rows;
         if block_cursor::is_drawn(app) {
             match &mut drawn {
@@ -117,9 +121,7 @@ impl<W: Write> Ui<W> {
             overlays.push(ScreenOverlay { rows, anchor: Anchor::Bottom });
             cursor = at.map(|(row, column)| Cursor::Overlay { overlay: 0, row, column });
         } else if app.input.completion.is_open() {
-            // And their count.
-            let room = u16::try_from(max_suggestions + 1).unwrap_or(u16::MAX);
-            let anchor = Anchor::Beside { row: n_rows + dock.editor, room };
+            let anchor = Anchor::Beside { row: editor, room };
             overlays.push(ScreenOverlay { rows: &completion, anchor });
         }
         let page = Page { transcript: &app.transcript, dock: &self.dock };
@@ -210,8 +212,9 @@ pub(super) fn draw_fullscreen<W: Write>(app: &mut App, window: &mut FullscreenWi
         is_cursor_shown = at.is_some();
         cursor = at.map_or(cursor, |(row, column)| (narrow(first).saturating_add(row), column));
     } else if app.input.completion.is_open() && in_transcript.is_none() {
-        let completion = app.input.completion.rows(width, completion_rows(app, height), &app.theme);
-        cover(&mut rows, completion.into_iter(), page + dock.editor);
+        let end = page + dock.editor;
+        let completion = suggestions(app, size, end.min(completion_rows(app, height) + 1));
+        cover(&mut rows, completion.into_iter(), end);
     }
     if is_cursor_shown && block_cursor::is_drawn(app) {
         block_cursor::draw(&mut rows, usize::from(cursor.0), cursor.1);
@@ -219,6 +222,13 @@ pub(super) fn draw_fullscreen<W: Write>(app: &mut App, window: &mut FullscreenWi
     window.canvas_mut().set_cursor_hidden(block_cursor::is_drawn(app));
     let cursor = is_cursor_shown.then_some(Position::new(cursor.1, cursor.0));
     window.draw(rows.into_iter().map(Cow::Owned), cursor)
+}
+
+/// The suggestions and their count, on at most `max_rows` rows.
+fn suggestions(app: &mut App, size: Size, max_rows: usize) -> Vec<Row> {
+    let mut rows = app.input.completion.rows(size.width, max_rows.saturating_sub(1).max(1), &app.theme);
+    rows.truncate(max_rows);
+    rows
 }
 
 /// Rows with suggestions: as set, as long as the transcript stays visible above them.

@@ -53,7 +53,8 @@ pub enum Anchor {
     /// Ends on the last row in use, over the dock.
     Bottom,
     /// Begins below the document if at least `room` rows are free there, so that it stays on one side
-    /// while it changes its height; otherwise it ends above this document row.
+    /// while it changes its height; otherwise it ends above this document row. It never covers that row and
+    /// those below it: rows for which there is no room are left out. See [`InlineWindow::room_beside`].
     Beside { row: usize, room: u16 },
 }
 
@@ -496,6 +497,32 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.control(control)
     }
 
+    /// Number of rows that an overlay beside document row `row` of `len` rows can have in the next frame, if it
+    /// wants `room`.
+    pub fn room_beside(&self, row: usize, room: u16, len: usize) -> u16 {
+        let height = usize::from(self.height());
+        let needed = self.rows_needed(len, [Anchor::Beside { row, room }]);
+        let origin = usize::from(self.origin).min(height.saturating_sub(needed));
+        let visible = height - origin;
+        let top = len.saturating_sub(visible);
+        let top = if self.borrowing { top } else { top.max(self.pushed) };
+        let above = row.saturating_sub(top).min(visible);
+        let below = visible.saturating_sub(len.saturating_sub(top));
+        narrow(above.max(below))
+    }
+
+    /// Number of rows that the document and what is beside it take, as far as there are as many.
+    fn rows_needed(&self, len: usize, anchors: impl IntoIterator<Item = Anchor>) -> usize {
+        let own = len.saturating_sub(self.pushed);
+        let beside = anchors.into_iter().map(|anchor| match anchor {
+            Anchor::Beside { row, room } if row.saturating_sub(self.pushed) < usize::from(room) => {
+                own + usize::from(room)
+            }
+            Anchor::Beside { .. } | Anchor::Bottom => own,
+        });
+        beside.max().unwrap_or(own)
+    }
+
     /// First document row on the screen.
     fn top(&self, len: usize) -> usize {
         let top = len.saturating_sub(usize::from(self.height() - self.origin));
@@ -527,16 +554,16 @@ impl<W: Write> InlineWindow<W> {
         let mut shown = Shown { top, used, ..Shown::default() };
         let mut first_rows = Vec::with_capacity(frame.overlays.len());
         for overlay in frame.overlays {
-            let first = self.place(overlay, top, used);
+            let place = self.place(overlay, top, used);
+            let (first, n_rows) = (place.start, usize::from(place.end - place.start));
             let covered = wanted.iter_mut().enumerate().skip(usize::from(first.saturating_sub(self.origin)));
-            for ((at, slot), row) in covered.zip(overlay.rows) {
+            for ((at, slot), row) in covered.zip(overlay.rows.iter().take(n_rows)) {
                 let below = std::mem::replace(slot, Cow::Borrowed(row));
                 if top + at < self.stable && first_rows.is_empty() {
                     shown.covered.push((self.origin + narrow(at), below.into_owned()));
                 }
             }
-            let end = first.saturating_add(narrow(overlay.rows.len())).min(self.height());
-            shown.used = shown.used.max(end);
+            shown.used = shown.used.max(place.end);
             shown.covered_from = Some(shown.covered_from.map_or(first, |other| other.min(first)));
             first_rows.push(first);
         }
@@ -610,7 +637,8 @@ impl<W: Write> InlineWindow<W> {
     /// fits below the remaining ones. Returns the number of rows it scrolled.
     fn make_room(&mut self, len: usize, overlays: &[Overlay<'_>]) -> io::Result<usize> {
         let tallest = overlays.iter().map(|overlay| overlay.rows.len()).max().unwrap_or(0);
-        let needed = len.saturating_sub(self.pushed).max(tallest).max(1);
+        let anchors = overlays.iter().map(|overlay| overlay.anchor);
+        let needed = self.rows_needed(len, anchors).max(tallest).max(1);
         let over = (needed + usize::from(self.origin)).saturating_sub(usize::from(self.height()));
         let eat = narrow(over).min(self.origin);
         self.canvas.scroll(eat)?;
@@ -638,15 +666,20 @@ impl<W: Write> InlineWindow<W> {
         Ok(self.pushed - n_before)
     }
 
-    /// First screen row of an overlay.
-    fn place(&self, overlay: &Overlay<'_>, top: usize, used: u16) -> u16 {
-        let height = narrow(overlay.rows.len()).min(self.height() - self.origin);
+    /// The screen rows of an overlay.
+    fn place(&self, overlay: &Overlay<'_>, top: usize, used: u16) -> Range<u16> {
+        let n_rows = narrow(overlay.rows.len());
+        let height = n_rows.min(self.height() - self.origin);
         match overlay.anchor {
-            Anchor::Bottom => used.max(self.origin + height) - height,
-            Anchor::Beside { room, .. } if self.height() - used >= room.max(height) => used,
-            Anchor::Beside { row, .. } => {
-                let below = self.origin.saturating_add(narrow(row.saturating_sub(top))).min(self.height());
-                if below - self.origin >= height { below - height } else { used.min(self.height() - height) }
+            Anchor::Bottom => {
+                let first = used.max(self.origin + height) - height;
+                first..first + height
+            }
+            Anchor::Beside { row, room } => {
+                let end = self.origin.saturating_add(narrow(row.saturating_sub(top))).min(self.height());
+                let (above, below) = (end - self.origin, self.height() - used);
+                let is_below = below >= room.max(n_rows) || above < n_rows && above < below;
+                if is_below { used..used + n_rows.min(below) } else { end - n_rows.min(above)..end }
             }
         }
     }

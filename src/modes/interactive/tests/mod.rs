@@ -11,6 +11,7 @@ mod overlays;
 mod plain;
 mod screens;
 mod streamed;
+mod suggestions;
 mod unicode;
 
 use std::path::Path;
