@@ -16,6 +16,7 @@ use crate::tui::term::{
     record_output,
 };
 use crate::tui::theme::Theme;
+use crate::util::os;
 use crate::util::process;
 
 use super::super::Prompt;
@@ -106,10 +107,11 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     if let Some(path) = start.env.path("PI_TUI_WRITE_LOG") {
         record_output(&path).with_context(|| format!("PI_TUI_WRITE_LOG: cannot write {}", path.display()))?;
     }
+    let erase_byte = os::erase_byte();
     let guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let (escape_wait, wrong) = terminal_env::escape_wait(&start.env);
-    let mut input = InputBroker::new(escape_wait);
+    let mut input = InputBroker::new(escape_wait, erase_byte);
     let status = program_status::is_shown(&start.env);
     input.ask_with_cursor(Questions { status: status.is_none(), ..questions(&start.env) });
     let cursor = input.ask_screen().cursor;

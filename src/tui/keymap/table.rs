@@ -128,7 +128,7 @@ pub const BINDINGS: &[Binding] = &[
     Binding::new(
         "tui.editor.deleteCharBackward",
         Context::Editor,
-        "backspace shift+backspace",
+        "backspace shift+backspace ctrl+h",
         "Delete the character before the cursor",
     ),
     Binding::new(

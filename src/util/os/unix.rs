@@ -443,6 +443,12 @@ pub fn terminal_output() -> io::Result<File> {
     Ok(File::from(rustix::io::dup(rustix::stdio::stdout())?))
 }
 
+/// The byte that the terminal's Backspace sends, as the terminal's settings have it (`stty erase`).
+pub fn erase_byte() -> Option<u8> {
+    let erase = tcgetattr(rustix::stdio::stdin()).ok()?.special_codes[SpecialCodeIndex::VERASE];
+    (erase != 0).then_some(erase)
+}
+
 /// Whether `input` has something to read within `limit`, or has ended.
 pub fn has_input(input: impl AsFd, limit: Duration) -> bool {
     let Ok(limit) = PollTime::try_from(limit) else { return true };

@@ -379,6 +379,11 @@ pub fn terminal_output() -> io::Result<File> {
     Ok(File::from(handle))
 }
 
+/// `None`: the console reports keys.
+pub fn erase_byte() -> Option<u8> {
+    None
+}
+
 /// Whether `input` has something to read, or has ended: that is found out by reading.
 pub fn has_input<T>(_input: T, _limit: Duration) -> bool {
     true

@@ -85,9 +85,12 @@ impl SizeForm {
 
 impl InputBroker {
     /// A broker that is not reading yet; the first [`Self::next`] starts it. `escape_wait` is the
-    /// longest time between an Escape and the rest of its sequence.
-    pub fn new(escape_wait: Duration) -> Self {
-        Self { escape_wait, ..Self::default() }
+    /// longest time between an Escape and the rest of its sequence, and `erase_byte` what the terminal's
+    /// Backspace sends, if that is known.
+    pub fn new(escape_wait: Duration, erase_byte: Option<u8>) -> Self {
+        let mut broker = Self { escape_wait, ..Self::default() };
+        broker.parser.erases_with_ctrl_h = erase_byte == Some(0x08);
+        broker
     }
 
     /// The next event. Cancel safe: an event is either returned or kept.
@@ -372,7 +375,7 @@ mod tests {
     fn broker() -> (InputBroker, io::PipeWriter) {
         let (terminal, keys) = io::pipe().unwrap();
         let reader = Reader::start(File::from(std::os::fd::OwnedFd::from(terminal))).unwrap();
-        (InputBroker { reader: Some(reader), ..InputBroker::new(ESCAPE_WAIT) }, keys)
+        (InputBroker { reader: Some(reader), ..InputBroker::new(ESCAPE_WAIT, None) }, keys)
     }
 
     fn key(code: KeyCode) -> InputEvent {

@@ -51,7 +51,7 @@ struct State {
 impl InputBroker {
     /// A broker that is not reading yet; the first [`Self::next`] starts it. The console sends
     /// keys whole, so that an Escape need not wait.
-    pub fn new(_escape_wait: Duration) -> Self {
+    pub fn new(_escape_wait: Duration, _erase_byte: Option<u8>) -> Self {
         Self::default()
     }
 

@@ -11,6 +11,8 @@ use ratatui::layout::Position;
 use super::super::answers::STRINGS;
 
 const ESCAPE: u8 = 0x1b;
+const CTRL_H: u8 = 0x08;
+const DELETE: u8 = 0x7f;
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 /// Maximum length of a sequence other than a paste or an answer.
@@ -40,6 +42,8 @@ pub(super) struct Parser {
     /// Whether the sequence began like an answer at once, which nobody types: tmux passes on
     /// answers of its terminal after its own last one.
     is_answer: bool,
+    /// Whether the terminal's Backspace sends 0x08, which is ctrl+h elsewhere.
+    pub(super) erases_with_ctrl_h: bool,
 }
 
 impl Parser {
@@ -119,6 +123,12 @@ impl Parser {
             out.extend(mouse(&self.sequence).map(Event::Mouse).map(Sent::Event));
             self.sequence.clear();
             return;
+        }
+        if self.erases_with_ctrl_h && self.sequence.ends_with(&[CTRL_H]) {
+            match self.sequence.as_mut_slice() {
+                [byte] | [ESCAPE, byte] => *byte = DELETE,
+                _ => {}
+            }
         }
         let key = other_key(&self.sequence).or_else(|| rxvt_key(&self.sequence));
         if let Some(key) = key.or_else(|| latin_key(&self.sequence)) {
@@ -483,6 +493,25 @@ mod tests {
         // While answers are due, keys that begin like one wait for the next key only.
         let mut parser = Parser { n_asked: 1, ..Parser::default() };
         assert_eq!(parse(&mut parser, &[b"\x1b]", b"a", b"b"]).last(), Some(&plain('b')));
+    }
+
+    #[test]
+    fn backspace_is_what_the_terminal_erases_with() {
+        let check = |erases_with_ctrl_h: bool, bytes: &[u8], expected: Sent| {
+            let mut parser = Parser { erases_with_ctrl_h, ..Parser::default() };
+            assert_eq!(parse(&mut parser, &[bytes]), [expected], "{bytes:?}");
+        };
+        let (none, ctrl, alt) = (KeyModifiers::NONE, KeyModifiers::CONTROL, KeyModifiers::ALT);
+        for erases_with_ctrl_h in [false, true] {
+            check(erases_with_ctrl_h, b"\x7f", key(KeyCode::Backspace, none));
+            check(erases_with_ctrl_h, b"\x1b\x7f", key(KeyCode::Backspace, alt));
+            // A key protocol tells them apart.
+            check(erases_with_ctrl_h, b"\x1b[104;5u", key(KeyCode::Char('h'), ctrl));
+            check(erases_with_ctrl_h, b"\x1b[127;5u", key(KeyCode::Backspace, ctrl));
+        }
+        check(true, b"\x08", key(KeyCode::Backspace, none));
+        check(true, b"\x1b\x08", key(KeyCode::Backspace, alt));
+        check(false, b"\x08", key(KeyCode::Char('h'), ctrl));
     }
 
     #[test]
