@@ -49,7 +49,14 @@ pub(super) struct Parser {
 impl Parser {
     /// Parses one read of the terminal and appends the completed items.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut impl Extend<Sent>) {
+        // What comes after text was typed with it. An answer that is due comes as a whole.
+        let may_be_cut = self.sequence.is_empty() && self.n_asked == 0;
+        let mut n_lost = if may_be_cut { cut_answer(bytes) } else { 0 };
         for (at, byte) in bytes.iter().enumerate() {
+            if n_lost > 0 {
+                n_lost -= 1;
+                continue;
+            }
             // An Escape before a sequence is a key of its own.
             if self.holds_escape() && *byte == ESCAPE {
                 self.complete(out);
@@ -179,6 +186,30 @@ impl Tail {
         };
         if is_rest { Self::Rest(whole) } else { Self::Other }
     }
+}
+
+/// The length of the end of a colour that `bytes` begin with, such as `c0c/0c0c/0c0c ESC \`, up to the end of
+/// the string; 0 if there is none. tmux 3.6 takes the beginning of a late answer for keys of its own and passes
+/// on the rest. Nobody types hexadecimal numbers between slashes and the end of a string in one read.
+fn cut_answer(bytes: &[u8]) -> usize {
+    const LONGEST_COLOR: usize = 40;
+    let near = &bytes[..bytes.len().min(LONGEST_COLOR)];
+    let is_part = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'/';
+    // The end of `]11;rgb:` or `]4;15;rgb:` may be before the numbers.
+    let start = near.iter().position(|byte| *byte == b':').map_or(0, |at| at + 1);
+    let starts_well = near[..start].iter().all(|byte| byte.is_ascii_digit() || b"];rgb:".contains(byte));
+    let n_color = near[start..].iter().take_while(|byte| is_part(byte)).count();
+    let color = &near[start..start + n_color];
+    let n_slashes = color.iter().filter(|byte| **byte == b'/').count();
+    let numbers_fit = color.split(|byte| *byte == b'/').all(|number| number.len() <= 4)
+        && color.rsplit(|byte| *byte == b'/').next().is_some_and(|last| last.len() >= 2);
+    let end = match &near[start + n_color..] {
+        [b'\x07', ..] => 1,
+        [ESCAPE, b'\\', ..] => 2,
+        _ => 0,
+    };
+    let is_cut = end > 0 && starts_well && numbers_fit && (1..=2).contains(&n_slashes);
+    if is_cut { start + n_color + end } else { 0 }
 }
 
 /// Whether this is a string that answers a question, or the beginning of one.
@@ -512,6 +543,35 @@ mod tests {
         check(true, b"\x08", key(KeyCode::Backspace, none));
         check(true, b"\x1b\x08", key(KeyCode::Backspace, alt));
         check(false, b"\x08", key(KeyCode::Char('h'), ctrl));
+    }
+
+    #[test]
+    fn end_of_an_answer_whose_beginning_was_lost_is_no_text() {
+        let check = |bytes: &str, n_keys: usize| {
+            let mut parser = Parser::default();
+            let sent = parse(&mut parser, &[bytes.as_bytes(), b"x"]);
+            assert_eq!((sent.len(), sent.last()), (n_keys + 1, Some(&plain('x'))), "{bytes:?}");
+        };
+        let answer = "]11;rgb:0c0c/0c0c/0c0c";
+        for end in ["\x1b\\", "\x07"] {
+            // The Escape alone, or with any part of what follows it, up to the last number.
+            for cut in 0..answer.len() - "c/0c0c".len() {
+                check(&format!("{}{end}", &answer[cut..]), 0);
+            }
+            check(&format!("c0c/0c0c/0c0c{end}abc"), 3);
+            check(&format!("c/0c0c{end}"), 0);
+        }
+        // What people type and paste, also before such keys.
+        check("c0c/0c0c/0c0c", 13);
+        check("a/b", 3);
+        check("face/b00c", 9);
+        check("ab\x1b\\", 3);
+        check("a/b\x1b\\", 4);
+        check("see c0c/0c0c\x1b\\", 13);
+        check("feed/beef/cafe/f00d\x1b\\", 20);
+        check("abcde/0c0c\x1b\\", 11);
+        check("/", 1);
+        check("", 0);
     }
 
     #[test]
