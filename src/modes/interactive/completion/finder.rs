@@ -189,7 +189,10 @@ impl Finder {
             Wanted::Matching { query, is_new } => {
                 self.walk_if_needed(&request.cwd, *is_new);
                 if query.is_empty() || is_outside(query) {
-                    let paths = beginning(query, &request.cwd, request.home.as_deref());
+                    let paths = match query.is_empty() {
+                        true => at_top(&request.cwd),
+                        false => beginning(query, &request.cwd, request.home.as_deref()),
+                    };
                     return (self.report)(FoundFiles { id: request.id, paths, is_done: true });
                 }
                 self.answer(&request);
@@ -273,12 +276,27 @@ impl Finder {
 
 /// All files and folders that version control does not ignore, hidden ones included.
 fn walk(cwd: &Path) -> Walk {
-    WalkBuilder::new(cwd)
-        .hidden(false)
+    not_ignored(cwd).build()
+}
+
+fn not_ignored(cwd: &Path) -> WalkBuilder {
+    let mut walk = WalkBuilder::new(cwd);
+    walk.hidden(false)
         .follow_links(true)
         .require_git(false)
-        .filter_entry(|entry| entry.file_name() != OsStr::new(".git"))
-        .build()
+        .filter_entry(|entry| entry.file_name() != OsStr::new(".git"));
+    walk
+}
+
+/// What is in the project's folder itself, except what version control ignores and what is hidden: folders
+/// first, then by name.
+fn at_top(cwd: &Path) -> Vec<String> {
+    let entries = not_ignored(cwd).hidden(true).max_depth(Some(1)).build();
+    let found = entries.flatten().filter(|entry| entry.depth() > 0).filter_map(|entry| {
+        let name = entry.file_name().to_str().filter(|name| is_typable(name))?;
+        Some((entry.file_type().is_none_or(|kind| !kind.is_dir()), name.to_owned()))
+    });
+    folders_first(found.collect(), "")
 }
 
 /// Whether the editor can hold the path: it drops control characters, and what is left would name
@@ -303,7 +321,7 @@ fn beginning(path: &str, cwd: &Path, home: Option<&Path>) -> Vec<String> {
     let root = cwd.join(paths::expand_home(folder, home));
     let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
     let wanted = name.to_lowercase();
-    let mut found: Vec<(bool, String)> = entries
+    let found: Vec<(bool, String)> = entries
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok().filter(|name| is_typable(name))?;
@@ -315,6 +333,11 @@ fn beginning(path: &str, cwd: &Path, home: Option<&Path>) -> Vec<String> {
             Some((!entry.path().is_dir(), name))
         })
         .collect();
+    folders_first(found, folder)
+}
+
+/// The first ones of names in `folder`, each with whether it is none of a folder.
+fn folders_first(mut found: Vec<(bool, String)>, folder: &str) -> Vec<String> {
     found.sort_by(|(is_file, name), (other_is_file, other)| {
         let key = |name: &str| name.to_lowercase();
         is_file.cmp(other_is_file).then_with(|| key(name).cmp(&key(other)))
@@ -381,7 +404,7 @@ mod tests {
                 vec!["./notes.md"],
                 vec!["~/main.rs", "~/my file.rs"],
                 vec!["src/main.rs", "src/my file.rs"],
-                vec!["src/", "target/", "Über/", "notes.md"],
+                vec!["src/", "Über/", "notes.md"],
             ]
         );
     }
