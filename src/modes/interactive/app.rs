@@ -437,6 +437,7 @@ impl App {
         }
         if let Some(keymap) = keymap {
             self.keymap = keymap;
+            self.transcript.set_view(self.transcript.view().clone().with_keys(&self.keymap));
         }
         self.tell("Reloaded settings, theme, keybindings, skills and instructions.");
     }

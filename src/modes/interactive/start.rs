@@ -221,11 +221,7 @@ fn app(
     let settings = &session.settings.values;
     (view.hide_thinking, view.links) = (settings.hide_thinking, shown.links);
     view.pictures = shown.pictures;
-    view = view.laid_out(&settings.layout);
-    let page_key = keymap.hint("app.transcript.page");
-    if !page_key.is_empty() {
-        view.page_key = page_key;
-    }
+    view = view.laid_out(&settings.layout).with_keys(&keymap);
     let transcript = Transcript::new(highlighter.clone(), view);
     let theme = shown.theme;
     let mut app =

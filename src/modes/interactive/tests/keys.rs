@@ -3,7 +3,7 @@
 use crate::session::{Phase, PromptTemplate, ResourceOrigin};
 use crate::tui::keymap::Chord;
 
-use super::super::msg::ScreenEffect;
+use super::super::msg::{EffectDone, ScreenEffect};
 use super::*;
 
 /// Types `keys` into an empty editor, in both encodings; compares text and cursor.
@@ -41,6 +41,20 @@ fn ctrl_keys_of_another_script_do_what_their_latin_ones_do() {
     stage.effects.clear();
     stage.type_bytes(b"\x1b[1074::100;5u");
     assert!(matches!(stage.effects[..], [Effect::Screen(ScreenEffect::Quit)]), "ctrl+d");
+}
+
+#[test]
+fn hints_of_new_entries_name_the_keys_that_were_reloaded() {
+    let mut stage = Stage::new();
+    let mut keymap = default_keymap();
+    let keys = json!({ "app.tools.expand": "f2", "app.transcript.page": [] });
+    assert_eq!(keymap.apply(keys.as_object().unwrap()), []);
+    let reloaded = EffectDone::Reloaded { problems: Vec::new(), keymap: Some(keymap) };
+    stage.app.on_effect_done(reloaded, &mut stage.effects);
+    stage.message(user(&"line\n\n".repeat(90)));
+    let screen = stage.screen(80, 60).join("\n");
+    assert!(screen.contains("f2 to expand") && !screen.contains("ctrl+o to expand"), "{screen}");
+    assert_eq!(stage.app.transcript.view().page_key, "/transcript");
 }
 
 #[test]

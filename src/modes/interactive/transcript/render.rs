@@ -6,6 +6,7 @@ use std::time::Duration;
 use ratatui::style::{Modifier, Style};
 
 use crate::config::{self, LayoutSettings};
+use crate::tui::keymap::Keymap;
 use crate::tui::markdown::{DiagramTiming, Highlighter, MarkdownOptions};
 use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle, visible_name};
 use crate::tui::theme::{Theme, Token};
@@ -49,6 +50,15 @@ impl ViewSettings {
             config::DiagramTiming::WhenFenceCloses => DiagramTiming::WhenFenceCloses,
         };
         Self { output_padding: settings.output_padding, code_indent, mermaid, ..self }
+    }
+
+    /// With the keys of the user in hints.
+    pub(crate) fn with_keys(self, keymap: &Keymap) -> Self {
+        let page_key = match keymap.hint("app.transcript.page") {
+            key if key.is_empty() => "/transcript".to_owned(),
+            key => key,
+        };
+        Self { expand_key: keymap.hint("app.tools.expand"), page_key, ..self }
     }
 
     /// Collapsed, with thinking and without links.
