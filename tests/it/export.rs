@@ -78,6 +78,17 @@ fn token() -> String {
 }
 
 #[test]
+fn export_to_a_directory_that_is_not_there_names_no_file_of_its_own() {
+    let home = TestHome::new();
+    let session = home.project().join("session.jsonl");
+    write_session(&session, &[user("hello")]);
+    let output = export(&home, &["session.jsonl", "none/page.html"]);
+    refused(&output, "cannot write none/page.html");
+    refused(&output, "No such file or directory");
+    assert!(!text(&output.stderr).contains(".tmp"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn exports_of_sessions_of_the_original_contain_all_their_entries() {
     let home = TestHome::new();
     for file in fs::read_dir(fixtures()).unwrap() {

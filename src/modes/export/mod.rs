@@ -129,7 +129,10 @@ impl ExportSource {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let beside = tempfile::Builder::new().prefix(".pi-").suffix(".tmp").tempfile_in(folder)?;
+        std::fs::metadata(folder)?;
+        let beside = tempfile::Builder::new().prefix(".pi-").suffix(".tmp").tempfile_in(folder);
+        // The error names the file beside, which nobody asked for.
+        let beside = beside.map_err(|error| error.kind())?;
         let mut out = BufWriter::with_capacity(1 << 16, beside.as_file());
         let n_lost = self.write(format, secrets, now_ms, &mut out)?;
         out.flush()?;
