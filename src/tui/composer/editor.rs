@@ -221,7 +221,9 @@ impl Composer {
         self.jump = None;
         self.model.begin();
         let before = self.before_cursor().chars().next_back();
-        let path_like = text.starts_with(['/', '~']) || text.starts_with("./");
+        // Terminals quote the paths of dropped files whose names contain spaces.
+        let unquoted = text.strip_prefix(['\'', '"']).unwrap_or(text);
+        let path_like = unquoted.starts_with(['/', '~']) || unquoted.starts_with("./");
         if path_like && before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
             self.model.insert(" ");
         }
