@@ -216,6 +216,17 @@ pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
         let end = word_end + word.whitespace.len();
         while whole.next_if(|range| range.end <= start).is_some() {}
         let inside = whole.peek().is_some_and(|range| range.start < start && start < range.end);
+        // The slash of a command or path belongs to its name, and not to the word before it.
+        if !inside
+            && let Some(before) = chunks.last_mut().filter(|chunk| chunk.end == start)
+            && let Some(text) = flat.get(before.start..start).and_then(|text| text.strip_suffix(" /"))
+        {
+            let slash = start - 1;
+            (before.word_end, before.end) = (before.start + text.trim_end_matches(' ').len(), slash);
+            chunks.push(Chunk { start: slash, word_end, end });
+            start = end;
+            continue;
+        }
         match chunks.last_mut() {
             Some(chunk) if inside => {
                 chunk.word_end = word_end;
@@ -355,6 +366,13 @@ mod tests {
     fn words_without_width_are_kept() {
         check("\u{1e008} abcdefgh ij", 8, &["\u{1e008}", "abcdefgh", "ij"]);
         check("abcdefgh      \u{1e008} ij", 8, &["abcdefgh", "\u{1e008} ij"]);
+    }
+
+    #[test]
+    fn slash_stays_with_the_name_of_its_command_or_path() {
+        let rows = wrap_plain("compacted. /unpin ends that, /usr/lib too", 12, Style::new());
+        let rows: Vec<String> = rows.iter().map(Row::text).collect();
+        assert_eq!(rows, ["compacted.", "/unpin ends", "that, /usr/", "lib too"]);
     }
 
     #[test]
