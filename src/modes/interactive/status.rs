@@ -43,12 +43,15 @@ pub(super) struct StatusLine {
     pub(super) is_still: bool,
     /// When the user's command started.
     bash_since: Option<Duration>,
+    /// The session's name, and whether it is saved, as far as the last event said so.
+    named: (Option<String>, bool),
 }
 
 impl StatusLine {
     /// Handles an event of the session; `now` is monotonic.
     pub(super) fn on_session_event(&mut self, event: &SessionEvent, session: &SessionState, now: Duration) {
         let is_idle = session.phase == Phase::Idle;
+        let named = (session.name.clone(), session.unsaved.is_none());
         match event {
             SessionEvent::Agent(AgentEvent::AgentStart) => self.status = Status::Working { since: now },
             SessionEvent::RetryScheduled { attempt, max_attempts, delay, .. }
@@ -71,6 +74,8 @@ impl StatusLine {
             SessionEvent::Settled { .. } => {
                 self.status = self.bash_since.map_or(Status::Idle, |since| Status::RunningBash { since });
             }
+            // The name or the file changed, and not the model.
+            SessionEvent::SelectionChanged if self.named != named => {}
             SessionEvent::SelectionChanged => {
                 self.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
             }
@@ -114,6 +119,7 @@ impl StatusLine {
             | SessionEvent::EntryAppended(_)
             | SessionEvent::Notice { .. } => {}
         }
+        self.named = named;
     }
 
     /// Whether the row changes by itself.
@@ -205,8 +211,13 @@ fn elapsed(now: Duration, since: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use crate::ai::{Model, ThinkingLevel};
     use crate::tui::theme::{Appearance, ColorDepth};
+
+    use super::*;
 
     #[test]
     fn a_wait_is_counted_down_second_by_second() {
@@ -223,6 +234,25 @@ mod tests {
         assert_eq!(shown(11_000), "Retrying (1/3) in 1s… (esc to cancel)");
         assert_eq!(shown(12_500), "Retrying (1/3) in 0s… (esc to cancel)");
         assert!(line.is_animated(), "so that it is drawn again");
+    }
+
+    #[test]
+    fn model_is_told_when_it_changes_and_not_when_the_name_does() {
+        let mut session = SessionState::of(&Arc::new(Model::default()), Path::new("/"));
+        let mut line = StatusLine::default();
+        let mut changed = |session: &SessionState| {
+            line.hint = None;
+            line.on_session_event(&SessionEvent::SelectionChanged, session, Duration::ZERO);
+            line.hint.is_some()
+        };
+        changed(&session);
+        assert!(changed(&session));
+        session.name = Some("abc".to_owned());
+        assert!(!changed(&session));
+        session.thinking = ThinkingLevel::High;
+        assert!(changed(&session));
+        session.unsaved = Some("no space left".into());
+        assert!(!changed(&session));
     }
 
     #[test]
