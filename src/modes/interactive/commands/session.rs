@@ -164,7 +164,9 @@ fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
 
 fn unpin(app: &mut App, out: &mut Vec<Effect>) {
     if app.session.pinned.is_empty() {
-        return app.tell("No message is pinned. /pin pins your latest one, and a key in /tree any other.");
+        let key = app.keymap.hint("app.tree.togglePin");
+        let others = if key.is_empty() { key } else { format!(", and {key} in /tree any other") };
+        return app.tell(&format!("No message is pinned. /pin pins your latest one{others}."));
     }
     out.extend(
         app.session.pinned.iter().map(|target| {

@@ -44,6 +44,15 @@ fn ctrl_keys_of_another_script_do_what_their_latin_ones_do() {
 }
 
 #[test]
+fn unpin_names_the_key_of_the_user() {
+    let mut stage = Stage::new();
+    assert_eq!(stage.app.keymap.apply(json!({ "app.tree.togglePin": "f3" }).as_object().unwrap()), []);
+    stage.type_keys("/unpin<enter>");
+    let screen = stage.screen(100, 30).join("\n");
+    assert!(screen.contains("/pin pins your latest one, and f3 in /tree any other."), "{screen}");
+}
+
+#[test]
 fn hints_of_new_entries_name_the_keys_that_were_reloaded() {
     let mut stage = Stage::new();
     let mut keymap = default_keymap();
