@@ -526,7 +526,14 @@ impl App {
 
     pub(super) fn on_effect_done(&mut self, done: EffectDone, out: &mut Vec<Effect>) {
         match done {
-            EffectDone::QueueTaken(taken) => self.input.prompt.restore(taken),
+            EffectDone::QueueTaken(taken) => {
+                let key = self.keymap.hint("app.message.followUp");
+                if !taken.follow_up.is_empty() && !key.is_empty() {
+                    let hint = format!("it left the queue; {key} queues it again until the agent is done");
+                    self.status.hint = Some(hint);
+                }
+                self.input.prompt.restore(taken);
+            }
             EffectDone::LeftOver(left) => {
                 let was_queued = !left.steering.is_empty() || !left.follow_up.is_empty();
                 match (was_queued, &left.draft) {

@@ -1,6 +1,6 @@
 //! Keys from the bytes of a terminal to what they do.
 
-use crate::session::{Phase, PromptTemplate, ResourceOrigin};
+use crate::session::{Phase, PromptTemplate, ResourceOrigin, TakenQueue};
 use crate::tui::keymap::Chord;
 
 use super::super::msg::{EffectDone, ScreenEffect};
@@ -41,6 +41,22 @@ fn ctrl_keys_of_another_script_do_what_their_latin_ones_do() {
     stage.effects.clear();
     stage.type_bytes(b"\x1b[1074::100;5u");
     assert!(matches!(stage.effects[..], [Effect::Screen(ScreenEffect::Quit)]), "ctrl+d");
+}
+
+#[test]
+fn follow_up_that_is_edited_says_how_it_is_one_again() {
+    let mut stage = Stage::new();
+    let taken = |follow_up: &[&str], steering: &[&str]| {
+        let prompts = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
+        let (follow_up, steering) = (prompts(follow_up), prompts(steering));
+        EffectDone::QueueTaken(TakenQueue { follow_up, steering, ..TakenQueue::default() })
+    };
+    stage.app.on_effect_done(taken(&[], &["now"]), &mut stage.effects);
+    assert_eq!(stage.app.status.hint, None);
+    stage.app.on_effect_done(taken(&["later"], &[]), &mut stage.effects);
+    let hint = stage.app.status.hint.clone().unwrap_or_default();
+    assert_eq!(hint, "it left the queue; alt+enter queues it again until the agent is done");
+    assert!(stage.editor().contains("later"));
 }
 
 #[test]
