@@ -53,13 +53,8 @@ pub fn command_name(text: &str) -> Option<&str> {
 }
 
 /// Commands of the original that this version does not have, and their alternatives.
-const NOT_YET: &[(&str, &str)] = &[
-    ("share", ""),
-    ("bug", ""),
-    ("debug", ""),
-    ("mcp", ""),
-    ("llama", "/model lists local servers automatically"),
-];
+const NOT_YET: &[(&str, &str)] =
+    &[("share", ""), ("bug", ""), ("mcp", ""), ("llama", "/model lists local servers automatically")];
 
 /// Common other names of commands.
 const ALIASES: &[(&str, &str)] = &[

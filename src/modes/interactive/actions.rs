@@ -171,6 +171,9 @@ pub(super) const ACTIONS: &[Action] = &[
     listed("app.tree.filter.all", Context::Tree, "ctrl+a", "Show all entries"),
     listed("app.tree.filter.cycleForward", Context::Tree, "ctrl+o", "Next filter"),
     listed("app.tree.filter.cycleBackward", Context::Tree, "shift+ctrl+o", "Previous filter"),
+    action("app.debug", "shift+ctrl+d", "Write what is on the screen to a file", |_, out| {
+        out.push(ScreenEffect::ReportScreen.into());
+    }),
     listed("app.trace.failed", Context::Trace, "f", "Show only failed calls, or all again"),
     listed("app.trace.slow", Context::Trace, "s", "Show the slowest calls, or all again"),
     listed("app.trace.tool", Context::Trace, "t", "Show only the calls of the next tool"),

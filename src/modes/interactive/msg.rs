@@ -54,6 +54,8 @@ pub(super) enum ScreenEffect {
     StartOver(StartOver),
     /// Clears screen and scrollback and writes the transcript again.
     Replay,
+    /// Writes what is on the screen to a file; answers with [`EffectDone::Exported`].
+    ReportScreen,
     Quit,
 }
 

@@ -55,6 +55,12 @@ pub(super) const COMMANDS: &[Command] = &[
         run: |app, _, out| reports::open(app, ReportKind::Doctor, out),
     },
     Command {
+        name: "debug",
+        args: "",
+        help: "Write what is on the screen to a file, for a report about it",
+        run: |_, _, out| out.push(ScreenEffect::ReportScreen.into()),
+    },
+    Command {
         name: "settings",
         args: "[SEARCH]",
         help: "Show and change settings",

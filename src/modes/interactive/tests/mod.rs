@@ -2,6 +2,7 @@
 //! whole screens.
 
 mod commands;
+mod debug;
 mod emulators;
 mod enter;
 mod keys;
