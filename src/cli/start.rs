@@ -29,6 +29,7 @@ use crate::tools::{self, BashConfig, Editor, FileLocks};
 use crate::util::clock::Clock;
 use crate::util::os::has_input;
 use crate::util::paths;
+use crate::util::start_times::StartTimes;
 use crate::util::worker::{self, Late, Progress};
 
 use super::args::Args;
@@ -55,6 +56,7 @@ pub(super) struct Setup {
     pub(super) clock: Clock,
     /// Problems in the user's files, one line each. None is fatal.
     pub(super) problems: Vec<String>,
+    times: StartTimes,
 }
 
 impl Setup {
@@ -73,6 +75,7 @@ impl Setup {
     }
 
     fn read(args: &Args, env: Env, progress: &Progress) -> anyhow::Result<Self> {
+        let clock = Clock::system();
         let cwd =
             std::env::current_dir().context("the current directory does not exist; change to another one")?;
         let dirs = Dirs::new(&env);
@@ -87,14 +90,27 @@ impl Setup {
         problems.extend(wrong);
         let (transport, wrong) = session::transport(roots, &settings.values);
         problems.extend(wrong);
-        let clock = Clock::system();
         progress.reads(&dirs.auth_file());
         let (credentials, wrong) =
             config::user_credentials(&env, &dirs, &settings.values, &transport, &clock);
         problems.extend(wrong);
         let home = dirs.home.as_deref();
         problems = problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
-        Ok(Self { env, dirs, cwd, live_settings, settings, catalog, credentials, transport, clock, problems })
+        let mut times = StartTimes::new(env.get("PI_TIMING").is_some_and(|value| value == "1"));
+        times.mark("settings, models and keys", clock.monotonic());
+        Ok(Self {
+            env,
+            dirs,
+            cwd,
+            live_settings,
+            settings,
+            catalog,
+            credentials,
+            transport,
+            clock,
+            problems,
+            times,
+        })
     }
 
     /// The settings in this directory.
@@ -586,7 +602,8 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
     let prompts = first_prompts(&setup, args, None)?;
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
-    let env = setup.env.clone();
+    let (env, mut times) = (setup.env.clone(), setup.times.clone());
+    times.mark("choice of the session", setup.clock.monotonic());
     let is_read_out = setup.settings.values.screen_reader;
     let themes = setup.resource_options(&args.theme, args.no_themes);
     let (services, problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
@@ -605,6 +622,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
         custom_sessions: folders.is_custom,
         name: args.name.clone(),
         themes,
+        times,
     };
     runtime.block_on(async move {
         let code =

@@ -19,6 +19,7 @@ pub mod panics;
 pub mod parts;
 pub mod paths;
 pub mod process;
+pub mod start_times;
 pub mod terminal_line;
 pub mod visible;
 mod watchdog;

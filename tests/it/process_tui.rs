@@ -388,6 +388,25 @@ async fn an_unknown_command_is_answered_by_pi_and_stays_to_be_corrected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn start_and_screen_are_reported_when_they_are_asked_for() {
+    let home = TestHome::new();
+    let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("PI_TIMING", "1")]);
+    pty.wait_idle();
+    pty.keys("/debug\r");
+    pty.wait_text("Wrote what is on the screen to ~/.pi/agent/pi-debug.log");
+    let path = home.home().join(".pi/agent/pi-debug.log");
+    let report = fs::read_to_string(&path).unwrap();
+    let size = format!("screen: {}x{}, main screen", SIZE.width, SIZE.height);
+    assert!(report.contains(&size) && report.contains("Editor and footer"), "{report}");
+    use std::os::unix::fs::PermissionsExt as _;
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    pty.keys("\x04");
+    let (_, everything, _) = pty.end();
+    let timing = everything.iter().find(|row| row.starts_with("start: ")).unwrap();
+    assert!(timing.contains("settings, models and keys "), "{timing}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_new_session_during_a_run_is_asked_for() {
     let gate = TestBarrier::new();
     let answer = Reply::stream("text/event-stream").piece(chat::delta("Half")).gate(&gate);

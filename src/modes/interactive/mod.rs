@@ -71,6 +71,7 @@ use crate::config::ExitOutput;
 use crate::session::{NoticeLevel, PromptDraft, SessionCommand, SessionError, SessionEvent, SessionUpdate};
 use crate::tui::term::{Control, InputEvent, ProgramState};
 use crate::util::clock::Clock;
+use crate::util::start_times::StartTimes;
 
 use super::Prompt;
 use super::changelog::News;
@@ -119,6 +120,7 @@ struct Interactive {
     /// Panics of other threads and tasks.
     panicked: mpsc::UnboundedReceiver<String>,
     clock: Clock,
+    times: StartTimes,
     exit: Option<ExitCode>,
     /// What has the terminal next.
     outside: Option<Outside>,
@@ -382,6 +384,7 @@ impl Interactive {
             self.effects.start(effect);
         }
         self.frames.on_drawn();
+        self.times.mark("first frame", self.clock.monotonic());
     }
 
     /// Whether the painted size is no longer that of the terminal.
@@ -562,7 +565,10 @@ impl Interactive {
             self.app.transcript.settle();
             self.terminal.leave(&mut self.app);
         }
-        let Self { effects, .. } = self;
+        let Self { effects, times, .. } = self;
+        if let Some(report) = times.report() {
+            write_err(&report);
+        }
         let state = effects.link.handle().state();
         if let Ok(Err(SessionError::Refused(unsaved))) = ended {
             write_err(&format!("pi: {unsaved}"));

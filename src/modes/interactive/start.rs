@@ -18,6 +18,7 @@ use crate::tui::term::{
 use crate::tui::theme::Theme;
 use crate::util::os;
 use crate::util::process;
+use crate::util::start_times::StartTimes;
 
 use super::super::Prompt;
 use super::super::changelog;
@@ -84,6 +85,7 @@ pub struct InteractiveStart {
     pub name: Option<String>,
     /// Themes of the command line.
     pub themes: ResourceOptions,
+    pub times: StartTimes,
 }
 
 /// Runs until the user quits. The terminal is restored when
@@ -91,9 +93,11 @@ pub struct InteractiveStart {
 ///
 /// # Errors
 /// If the session cannot be opened or the terminal cannot be used.
-pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
+pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (handle, events) =
         open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
+    let clock = start.services.clock.clone();
+    start.times.mark("session", clock.monotonic());
     // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
     let jobs = JobSignals::new().context("cannot listen for signals")?;
@@ -115,6 +119,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let status = program_status::is_shown(&start.env);
     input.ask_with_cursor(Questions { status: status.is_none(), ..questions(&start.env) });
     let cursor = input.ask_screen().cursor;
+    start.times.mark("answer of the terminal", clock.monotonic());
     let size = input.size().unwrap_or(Size::new(80, 24));
     let sink = TerminalOutput::stdout().context("cannot write to the terminal")?;
     let cursor = cursor.unwrap_or(Position::new(0, 0));
@@ -150,7 +155,8 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         effects,
         effects_done,
         panicked,
-        clock: start.services.clock.clone(),
+        clock,
+        times: start.times.clone(),
         exit: None,
         outside: None,
         problems,
