@@ -7,6 +7,7 @@ pub mod disk;
 pub(crate) mod embedded;
 pub mod escapes;
 mod file_identity;
+pub mod flanks;
 pub mod git;
 pub mod grammars;
 pub mod image;

@@ -8,6 +8,7 @@ use pi::tui::markdown::{DiagramTiming, Highlighter, MarkdownOptions, MarkdownStr
 use pi::tui::text::{Row, copied_text};
 use pi::tui::theme::{Appearance, ColorDepth, Theme};
 use proptest::prelude::*;
+use ratatui::style::Modifier;
 
 static THEME: LazyLock<Theme> =
     LazyLock::new(|| Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap());
@@ -401,12 +402,45 @@ fn wrapped_lines_of_code_are_marked_in_their_indent() {
     assert_eq!(shown, ["```", "  let text =", "↪ word;", "  short", "```"]);
 }
 
+#[test]
+fn emphasis_begins_and_ends_next_to_cjk_punctuation() {
+    let text = "**中文粗体。**后面\n\n他说**“你好”**然后走了。\n\n*斜体，*后\n\n前面**（括号）**后面\n\n\
+        - 列表**项。**后\n\n使用**`code`**后 ~~删。~~后\n\n**마크다운(Markdown)**은\n\n[**链接。**后](https://a.b/**。**后)";
+    check(
+        text,
+        60,
+        "中文粗体。后面\n\n他说“你好”然后走了。\n\n斜体，后\n\n前面（括号）后面\n\n- 列表项。后\n\n\
+         使用code后 删。后\n\n마크다운(Markdown)은\n\n链接。后 (https://a.b/**。**后)",
+    );
+    let rows = render(text, 60, &THEME, &LOADED, &MarkdownOptions::default());
+    let bold = |row: &Row| {
+        let spans = row.line.spans.iter().filter(|span| span.style.add_modifier.contains(Modifier::BOLD));
+        spans.map(|span| span.content.as_ref()).collect::<String>()
+    };
+    assert_eq!(
+        [0, 2, 6, 8].map(|row_idx| bold(&rows[row_idx])),
+        ["中文粗体。", "“你好”", "（括号）", "项。"]
+    );
+    // What is not emphasis keeps its asterisks.
+    check(
+        "`**码。**后` \\**后。**前\n\n```\n**码。**后\n```",
+        60,
+        "`**码。**后` **后。**前\n\n```\n  **码。**后\n```",
+    );
+}
+
 /// Texts that meet every kind of block, in pieces that may combine.
 fn documents() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "plain words that wrap at some width ",
         "世界の文章。",
         "**bold** ",
+        "**中文粗体。**后面",
+        "他说**“你好”**然后",
+        "*斜体，*后",
+        "（**`代码`**）",
+        "。**",
+        "后",
         "*it* ",
         "`code` ",
         "~~no~~ ",
@@ -474,6 +508,8 @@ fn containers() -> impl Strategy<Value = String> {
         "words that wrap at some width",
         "**bold",
         "end** of it",
+        "列表**项。**后",
+        "[*。后][s]",
         "`code",
         "`",
         "# Head",

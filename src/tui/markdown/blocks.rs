@@ -14,6 +14,7 @@ use pulldown_cmark::{
 };
 
 use super::math;
+use crate::util::flanks::{Marked, without_marks};
 
 const MAX_DEPTH: usize = 16;
 
@@ -159,14 +160,15 @@ pub(super) struct Definition {
 
 /// The parts of `text`, which begins with the item at `first` if there is one.
 pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
-    let parser = Parser::new_ext(text, options());
+    let marked = Marked::new(text);
+    let parser = Parser::new_ext(&marked.text, options());
     let mut definitions: Vec<Definition> = parser
         .reference_definitions()
         .iter()
         .map(|(label, found)| Definition {
-            start: found.span.start,
+            start: marked.place_without(found.span.start),
             label: fold(label),
-            target: found.dest.to_string(),
+            target: without_marks(&found.dest).into_owned(),
         })
         .collect();
     definitions.sort_by_key(|definition| definition.start);
@@ -177,6 +179,7 @@ pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
     // The place of the next item of the list at the top level.
     let mut next: Option<ItemPlace> = None;
     for (event, range) in parser.into_offset_iter() {
+        let range = marked.place_without(range.start)..marked.place_without(range.end);
         match (&event, depth) {
             (Event::End(_), _) => {}
             (Event::Start(Tag::List(number)), 0) => {
@@ -239,6 +242,8 @@ fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>, keep_breaks: 
     let resolve =
         |link: BrokenLink<'_>| Some((CowStr::from(target(&fold(&link.reference))?), CowStr::from("")));
     let mut builder = Builder { keep_breaks, ..Builder::default() };
+    let marked = Marked::new(text);
+    let text = &*marked.text;
     let parser = Parser::new_with_broken_link_callback(text, options(), Some(resolve));
     for (event, range) in parser.into_offset_iter() {
         if begins_block(&event) {
@@ -291,7 +296,7 @@ fn is_below_blank(text: &str, at: usize) -> bool {
 }
 
 fn fold(label: &str) -> String {
-    label.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    without_marks(label).split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 fn options() -> Options {
@@ -366,13 +371,13 @@ impl Builder {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.text(&text),
-            Event::Code(text) => self.push_inline(&text, true),
+            Event::Text(text) => self.text(&without_marks(&text)),
+            Event::Code(text) => self.push_inline(&without_marks(&text), true),
             Event::Html(html) => match &mut self.html {
-                Some(block) => block.push_str(&html),
-                None => self.push_inline(&html, false),
+                Some(block) => block.push_str(&without_marks(&html)),
+                None => self.push_inline(&without_marks(&html), false),
             },
-            Event::InlineHtml(html) => self.inline_html(&html),
+            Event::InlineHtml(html) => self.inline_html(&without_marks(&html)),
             Event::SoftBreak if self.keep_breaks => self.push_inline("\n", false),
             Event::SoftBreak => self.push_inline(" ", false),
             Event::HardBreak => self.push_inline("\n", false),
@@ -382,12 +387,15 @@ impl Builder {
                     item.done = Some(done);
                 }
             }
-            Event::InlineMath(source) => match math::unicode(&source) {
-                Some(text) => self.push_inline(&text, false),
-                None => self.push_inline(&format!("${source}$"), false),
-            },
-            Event::DisplayMath(source) => self.display_math(&source),
-            Event::FootnoteReference(label) => self.push_inline(&format!("[{label}]"), false),
+            Event::InlineMath(source) => {
+                let source = without_marks(&source);
+                let text = math::unicode(&source).unwrap_or_else(|| format!("${source}$"));
+                self.push_inline(&text, false);
+            }
+            Event::DisplayMath(source) => self.display_math(&without_marks(&source)),
+            Event::FootnoteReference(label) => {
+                self.push_inline(&format!("[{}]", without_marks(&label)), false);
+            }
         }
     }
 
@@ -410,13 +418,15 @@ impl Builder {
                 self.leaf = Some(Leaf::Heading(level_number(level)));
             }
             Tag::BlockQuote(_) => self.open(Container::Quote(Vec::new())),
-            Tag::FootnoteDefinition(label) => self.open(Container::Footnote(label.to_string(), Vec::new())),
+            Tag::FootnoteDefinition(label) => {
+                self.open(Container::Footnote(without_marks(&label).into_owned(), Vec::new()));
+            }
             Tag::List(start) => self.open(Container::List(List { start, items: Vec::new() })),
             Tag::Item => self.open(Container::Item(Item::default())),
             Tag::CodeBlock(kind) => {
                 self.close_leaf();
                 let lang = match kind {
-                    CodeBlockKind::Fenced(info) => super::code::language(&info).to_owned(),
+                    CodeBlockKind::Fenced(info) => super::code::language(&without_marks(&info)).to_owned(),
                     CodeBlockKind::Indented => String::new(),
                 };
                 self.code = Some((lang, String::new()));
@@ -439,7 +449,7 @@ impl Builder {
             Tag::Strong => self.bold += 1,
             Tag::Strikethrough => self.strike += 1,
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.links.push((dest_url.to_string(), self.inlines.len()));
+                self.links.push((without_marks(&dest_url).into_owned(), self.inlines.len()));
             }
             _ => {}
         }

@@ -5,6 +5,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
 
 use super::highlight::Highlighter;
+use crate::util::flanks::{Marked, without_marks};
 
 /// Deeper nesting is shown flat, because the page follows it recursively.
 const MAX_DEPTH: usize = 40;
@@ -14,14 +15,15 @@ pub(super) fn nodes(text: &str, highlighter: &mut Highlighter) -> Vec<Value> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut open = Open { stack: vec![Vec::new()], n_flat: 0 };
     let mut code: Option<(String, String)> = None;
-    for event in Parser::new_ext(text, options) {
+    let marked = Marked::new(text);
+    for event in Parser::new_ext(&marked.text, options) {
         match event {
             Event::Start(Tag::CodeBlock(kind)) => {
                 let language = match &kind {
                     CodeBlockKind::Fenced(info) => info.split([' ', ',', '{']).next().unwrap_or_default(),
                     CodeBlockKind::Indented => "",
                 };
-                code = Some((language.to_owned(), String::new()));
+                code = Some((without_marks(language).into_owned(), String::new()));
             }
             Event::End(TagEnd::CodeBlock) => {
                 let Some((language, code)) = code.take() else { continue };
@@ -32,13 +34,13 @@ pub(super) fn nodes(text: &str, highlighter: &mut Highlighter) -> Vec<Value> {
             Event::Start(tag) => open.start(start(tag)),
             Event::End(_) => open.end(),
             Event::Text(text) => match &mut code {
-                Some((_, code)) => code.push_str(&text),
-                None => open.text(&text),
+                Some((_, code)) => code.push_str(&without_marks(&text)),
+                None => open.text(&without_marks(&text)),
             },
-            Event::Code(text) => open.node(json!(["code", &*text])),
-            Event::Html(text) | Event::InlineHtml(text) => open.text(&text),
-            Event::InlineMath(text) | Event::DisplayMath(text) => open.text(&text),
-            Event::FootnoteReference(name) => open.text(&["[^", &name, "]"].concat()),
+            Event::Code(text) => open.node(json!(["code", &*without_marks(&text)])),
+            Event::Html(text) | Event::InlineHtml(text) => open.text(&without_marks(&text)),
+            Event::InlineMath(text) | Event::DisplayMath(text) => open.text(&without_marks(&text)),
+            Event::FootnoteReference(name) => open.text(&["[^", &without_marks(&name), "]"].concat()),
             Event::SoftBreak => open.text("\n"),
             Event::HardBreak => open.node(json!(["br"])),
             Event::Rule => open.node(json!(["hr"])),
@@ -63,9 +65,13 @@ fn start(tag: Tag<'_>) -> Vec<Value> {
         Tag::TableHead => "thead",
         Tag::TableRow => "tr",
         Tag::TableCell => "td",
-        Tag::Link { dest_url, .. } => return vec![json!("a"), json!(safe_address(&dest_url))],
+        Tag::Link { dest_url, .. } => {
+            return vec![json!("a"), json!(safe_address(&without_marks(&dest_url)))];
+        }
         // Pictures from elsewhere are not loaded; they are links.
-        Tag::Image { dest_url, .. } => return vec![json!("a"), json!(safe_address(&dest_url)), json!("🖼 ")],
+        Tag::Image { dest_url, .. } => {
+            return vec![json!("a"), json!(safe_address(&without_marks(&dest_url))), json!("🖼 ")];
+        }
         _ => "p",
     };
     vec![json!(name)]
@@ -143,6 +149,7 @@ mod tests {
     #[test]
     fn markdown_becomes_nodes() {
         check("a **b** `c`", json!([["p", "a ", ["strong", "b"], " ", ["code", "c"]]]));
+        check("**粗。**后 `**码。**后`", json!([["p", ["strong", "粗。"], "后 ", ["code", "**码。**后"]]]));
         check("3. x\n4. y", json!([["ol", 3, ["li", "x"], ["li", "y"]]]));
         check("```none\nx\n```", json!([["pre", "none", "x", null]]));
         check("[t](https://a/b)", json!([["p", ["a", "https://a/b", "t"]]]));
