@@ -635,7 +635,7 @@ proptest! {
 
     #[test]
     fn any_text_is_survived(text in any::<String>(), width in 0_u16..20) {
-        for row in render_with(&text, width, &MarkdownOptions { links: true, keep_breaks: true, ..Default::default() }) {
+        for row in render_with(&text, width, &MarkdownOptions { links: true, ..Default::default() }) {
             prop_assert!(row.width() <= usize::from(width.max(1)));
         }
     }

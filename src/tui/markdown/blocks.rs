@@ -213,9 +213,9 @@ pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
     Outline { parts, definitions }
 }
 
-/// The blocks of `text`; with `keep_breaks`, line breaks in paragraphs are kept.
-pub(super) fn parse(text: &str, definitions: &Definitions, keep_breaks: bool) -> Vec<Block> {
-    parse_with(text, |label| definitions.get(label).cloned(), keep_breaks)
+/// The blocks of `text`.
+pub(super) fn parse(text: &str, definitions: &Definitions) -> Vec<Block> {
+    parse_with(text, |label| definitions.get(label).cloned())
 }
 
 /// Where `text`, which consists of complete lines and is one part, is still open: the index of the
@@ -228,7 +228,7 @@ pub(super) fn open_path(text: &str) -> Option<Vec<usize>> {
         has_references.set(true);
         None
     };
-    let blocks = parse_with(text, note, false);
+    let blocks = parse_with(text, note);
     let mut path = Vec::new();
     if let Some(last) = blocks.last() {
         path.push(blocks.len() - 1);
@@ -238,10 +238,10 @@ pub(super) fn open_path(text: &str) -> Option<Vec<usize>> {
 }
 
 /// `target` returns what a label refers to that the text does not define.
-fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>, keep_breaks: bool) -> Vec<Block> {
+fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>) -> Vec<Block> {
     let resolve =
         |link: BrokenLink<'_>| Some((CowStr::from(target(&fold(&link.reference))?), CowStr::from("")));
-    let mut builder = Builder { keep_breaks, ..Builder::default() };
+    let mut builder = Builder::default();
     let marked = Marked::new(text);
     let text = &*marked.text;
     let parser = Parser::new_with_broken_link_callback(text, options(), Some(resolve));
@@ -333,7 +333,6 @@ enum Leaf {
 
 #[derive(Debug, Default)]
 struct Builder {
-    keep_breaks: bool,
     root: Vec<Block>,
     open: Vec<Open>,
     /// Per container in the text: whether it is in `open` or was flattened.
@@ -378,7 +377,6 @@ impl Builder {
                 None => self.push_inline(&without_marks(&html), false),
             },
             Event::InlineHtml(html) => self.inline_html(&without_marks(&html)),
-            Event::SoftBreak if self.keep_breaks => self.push_inline("\n", false),
             Event::SoftBreak => self.push_inline(" ", false),
             Event::HardBreak => self.push_inline("\n", false),
             Event::Rule => self.add(Block::Rule),
@@ -668,7 +666,7 @@ mod tests {
     fn parse_parts(text: &str) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         for Part { range, item } in outline(text, None).parts {
-            let mut parsed = parse(&text[range], &Definitions::new(), false);
+            let mut parsed = parse(&text[range], &Definitions::new());
             let (Some(place), [Block::List(alone)]) = (item, parsed.as_mut_slice()) else {
                 blocks.extend(parsed);
                 continue;
@@ -692,7 +690,7 @@ mod tests {
 
         #[test]
         fn parts_are_parsed_as_in_their_text(text in lines()) {
-            prop_assert_eq!(parse_parts(&text), parse(&text, &Definitions::new(), false));
+            prop_assert_eq!(parse_parts(&text), parse(&text, &Definitions::new()));
         }
     }
 }

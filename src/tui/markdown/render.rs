@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use ratatui::style::{Modifier, Style};
 
-use super::super::text::{LinkTarget, Row, Run, Wrap, sanitize, url_ranges, width};
+use super::super::text::{LinkTarget, Row, Run, Wrap, linked_runs, sanitize, width};
 use super::super::theme::{Theme, Token};
 use super::blocks::{Block, Inline, Item, ItemBlock, List};
 use super::code::CodeBlock;
@@ -21,8 +21,6 @@ pub struct MarkdownOptions {
     pub links: bool,
     /// Prefix of each line of code.
     pub code_indent: String,
-    /// Keeps line breaks within paragraphs, for text that a person typed.
-    pub keep_breaks: bool,
     /// When Mermaid diagrams are drawn.
     pub mermaid: DiagramTiming,
 }
@@ -33,7 +31,6 @@ impl Default for MarkdownOptions {
             base: Style::new(),
             links: false,
             code_indent: "  ".to_owned(),
-            keep_breaks: false,
             mermaid: DiagramTiming::default(),
         }
     }
@@ -314,27 +311,12 @@ impl Cx<'_> {
             let text = sanitize(&inline.text);
             let text = if inline.look.code && is_plain { format!("`{text}`") } else { text.into_owned() };
             if inline.link.is_none() && self.options.links && !inline.look.code {
-                self.link_bare_urls(&text, style, &mut runs);
+                runs.extend(linked_runs(&text, style, style.patch(self.theme.style(Token::MdLink))));
             } else {
                 runs.push(Run { text, style, link: target });
             }
         }
         runs
-    }
-
-    fn link_bare_urls(&self, text: &str, style: Style, runs: &mut Vec<Run>) {
-        let mut done = 0;
-        for range in url_ranges(text) {
-            let url = text[range.clone()]
-                .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '\'', '_']);
-            if let Some(target) = LinkTarget::new(url) {
-                runs.push(Run::new(&text[done..range.start], style));
-                let link_style = style.patch(self.theme.style(Token::MdLink));
-                runs.push(Run::linked(url, link_style, target));
-                done = range.start + url.len();
-            }
-        }
-        runs.push(Run::new(&text[done..], style));
     }
 }
 

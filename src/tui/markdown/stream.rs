@@ -312,7 +312,7 @@ impl Layout {
         cx: &Cx<'_>,
         open: Open<'_>,
     ) -> usize {
-        let mut blocks = blocks::parse(text, &self.definitions, cx.options.keep_breaks);
+        let mut blocks = blocks::parse(text, &self.definitions);
         if let (Some(item), Some(Block::List(list))) = (item, blocks.first_mut()) {
             list.start = item.number;
         }

@@ -26,5 +26,5 @@ pub use sanitize::{
 };
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};
 pub use width::{grapheme_width, graphemes, is_uncertain, width};
-pub use wrap::{WRAPPED_MARK, Wrap, wrap_plain, wrap_plain_at_most};
+pub use wrap::{WRAPPED_MARK, Wrap, linked_runs, wrap_plain, wrap_plain_at_most};
 pub(in crate::tui) use wrap::{chunks, url_ranges};

@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use textwrap::{WordSeparator, WordSplitter};
 use unicode_segmentation::GraphemeCursor;
 
-use super::row::{Row, Run, cells};
+use super::row::{LinkTarget, Row, Run, cells};
 use super::truncate::{Ellipsis, truncate};
 use super::width::{graphemes, width};
 
@@ -271,6 +271,24 @@ pub(in crate::tui) fn url_ranges(flat: &str) -> Vec<Range<usize>> {
     ranges
 }
 
+/// `text` as runs, with its web addresses as links in `link_style`. The punctuation after an address
+/// is not part of it.
+pub fn linked_runs(text: &str, style: Style, link_style: Style) -> Vec<Run> {
+    let mut runs = Vec::new();
+    let mut done = 0;
+    for range in url_ranges(text) {
+        let url =
+            text[range.clone()].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '\'', '_']);
+        if let Some(target) = LinkTarget::new(url) {
+            runs.push(Run::new(&text[done..range.start], style));
+            runs.push(Run::linked(url, link_style, target));
+            done = range.start + url.len();
+        }
+    }
+    runs.push(Run::new(&text[done..], style));
+    runs
+}
+
 /// The end of each run in the flat text. A cluster that two runs share belongs to
 /// the first, because half a cluster has another width.
 fn run_ends(runs: &[Run], flat: &str) -> Vec<usize> {
@@ -331,7 +349,6 @@ fn replace_oversized(text: &str, room: usize) -> Option<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::row::LinkTarget;
     use super::*;
 
     #[track_caller]

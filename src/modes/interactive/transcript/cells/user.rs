@@ -1,11 +1,11 @@
-//! A user message. An inserted skill is one row, unless expanded.
+//! A user message, shown as it was typed. An inserted skill is one row, unless expanded.
 
 use std::sync::Arc;
 
 use crate::ai::{Message, UserMessage};
 use crate::session::SkillBlock;
 use crate::tui::markdown::{self, DiagramTiming, MarkdownOptions};
-use crate::tui::text::{Row, Run, Wrap, sanitize_line, visible_source, wrap_plain};
+use crate::tui::text::{Row, Run, Wrap, keep_tabs, linked_runs, sanitize, sanitize_line, visible_source};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
@@ -42,21 +42,16 @@ impl UserCell {
     pub(super) fn rows(&mut self, cx: &RenderCx<'_>) -> Vec<Row> {
         let background = cx.style(Token::UserMessageBg);
         let inner = cx.narrower(box_inset(cx.width, background));
-        // What a person typed stays as it is.
-        let (keep_breaks, mermaid) = (true, DiagramTiming::Never);
-        let options =
-            MarkdownOptions { keep_breaks, mermaid, ..cx.markdown(cx.style(Token::UserMessageText)) };
-        let render = |text: &str| markdown::render(text, inner.width, cx.theme, cx.highlighter, &options);
         let mut content = self.skill.as_ref().map(|skill| skill.title(&inner)).unwrap_or_default();
         if let Some(skill) = self.skill.as_ref().filter(|_| cx.view.expanded) {
             content.push(Row::default());
-            content.extend(render(&skill.body));
+            content.extend(skill.body(&inner));
             content.push(Row::default());
         }
         match LongText::of(&self.text).filter(|_| !cx.view.expanded) {
-            Some(long) => content.extend(long.rows(&inner, render)),
+            Some(long) => content.extend(long.rows(&inner)),
             None if self.text.trim().is_empty() => {}
-            None => content.extend(render(&self.text)),
+            None => content.extend(typed(&self.text, &inner)),
         }
         content.extend(self.pictures.iter_mut().flat_map(|picture| picture.rows(&inner)));
         if content.is_empty() {
@@ -64,6 +59,24 @@ impl UserCell {
         }
         boxed(content, cx.width, background, BoxMark::Prompt)
     }
+}
+
+/// The lines of a prompt, wrapped, with links.
+fn typed(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
+    let style = cx.style(Token::UserMessageText);
+    let link_style = style.patch(cx.style(Token::MdLink));
+    let mut rows = Vec::new();
+    for line in text.trim_end().split('\n') {
+        let shown = sanitize(line);
+        let runs = match cx.view.links {
+            true => linked_runs(&shown, style, link_style),
+            false => vec![Run::new(shown, style)],
+        };
+        let mut line_rows = Wrap::new(cx.width).runs(&runs);
+        keep_tabs(&mut line_rows, line);
+        rows.extend(line_rows);
+    }
+    rows
 }
 
 /// A prompt of which only both ends are shown, because the user pasted most of it.
@@ -101,15 +114,10 @@ impl<'a> LongText<'a> {
         Some(Self { head: head.trim_end(), n_hidden, tail })
     }
 
-    fn rows(&self, cx: &RenderCx<'_>, render: impl Fn(&str) -> Vec<Row>) -> Vec<Row> {
-        let mut rows = render(self.head);
+    fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
+        let mut rows = typed(self.head, cx);
         rows.push(tool_view::hint(self.n_hidden, "more", cx));
-        // Without its beginning it is not the Markdown it was.
-        rows.extend(
-            self.tail.lines().flat_map(|line| {
-                wrap_plain(&sanitize_line(line), cx.width, cx.style(Token::UserMessageText))
-            }),
-        );
+        rows.extend(typed(self.tail, cx));
         rows
     }
 }
@@ -124,5 +132,12 @@ impl Skill {
             title.push(Run::new(format!(" ({} to expand)", cx.view.expand_key), cx.style(Token::Muted)));
         }
         Wrap::new(cx.width).runs(&title)
+    }
+
+    /// Its text for the model, which is Markdown.
+    fn body(&self, cx: &RenderCx<'_>) -> Vec<Row> {
+        let options = cx.markdown(cx.style(Token::UserMessageText));
+        let options = MarkdownOptions { mermaid: DiagramTiming::Never, ..options };
+        markdown::render(&self.body, cx.width, cx.theme, cx.highlighter, &options)
     }
 }

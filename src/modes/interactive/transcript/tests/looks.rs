@@ -28,8 +28,8 @@ fn a_conversation() {
     | more
     |
     |
-    | What is in a.txt?
-    | Say it short.
+    | What is in `a.txt`?
+    | Say it **short**.
     |
     |
     | Easy.
@@ -40,6 +40,19 @@ fn a_conversation() {
     | - beta, which is rather long for one
     |   row
     ");
+}
+
+#[test]
+fn prompts_are_shown_as_they_were_typed() {
+    let text = "+ a plus\n3. three\n7. seven\n\n  a*b*c and __init__ \\alpha\n<!-- note -->\n\n\n| a | b |\n|---|---|\n\
+                after it\n# x\n&amp; $x^2$ ~~no~~ [l](u)\n```\ncode";
+    let mut stage = Stage::with([user(text)]);
+    let shown = stage.text(60);
+    let lines: Vec<&str> = shown.lines().skip(2).map(|line| line.strip_prefix("| ").unwrap_or("")).collect();
+    assert_eq!(lines[..text.lines().count()].join("\n"), text);
+    // Nothing is lost where it wraps.
+    let narrow: String = stage.text(12).lines().map(|line| line.trim_start_matches('|').trim()).collect();
+    assert_eq!(narrow.replace(' ', ""), text.replace([' ', '\n'], ""));
 }
 
 #[test]
@@ -60,7 +73,7 @@ fn long_prompt_shows_both_ends_until_it_is_expanded() {
         assert_eq!(stage.text(width).lines().count(), rows, "{width}");
     }
     let expanded = stage.expanded(true).text(40);
-    assert!(expanded.contains("line 50") && expanded.contains("What is wrong?"), "{expanded}");
+    assert!(expanded.contains("line 50") && expanded.contains("What is **wrong**?"), "{expanded}");
 
     let mut stage = Stage::with([user(&"漢字 and words, ".repeat(3_000))]);
     let rows = stage.text(80);
@@ -81,7 +94,7 @@ fn a_skill_of_the_user_is_a_row() {
     |
     |
     | [skill] pdf (ctrl+o to expand)
-    | read a.pdf
+    | read **a.pdf**
     |
     |
     |
