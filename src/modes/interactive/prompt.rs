@@ -99,10 +99,19 @@ impl PromptEditor {
         self.composer.text().starts_with('!')
     }
 
-    /// The text that Enter submits, as far as it decides what Enter does: pastes in prose stay folded.
+    /// The text that Enter submits, as far as it decides what Enter does: of a prompt that begins with a paste,
+    /// the beginning.
     pub(super) fn submitted(&self) -> String {
+        const BEGINNING: usize = 200;
         let text = self.composer.text();
-        if text.trim_start().starts_with(['/', '!', '[']) { self.composer.expanded_text() } else { text }
+        if !text.trim_start().starts_with(['/', '!', '[']) {
+            return text;
+        }
+        let expanded = self.composer.expanded_text();
+        match expanded.trim_start() {
+            command if command.starts_with(['/', '!']) => command.to_owned(),
+            prompt => prompt.chars().take(BEGINNING).collect(),
+        }
     }
 
     /// What becomes of the text; removes it from the editor unless it stays there.
@@ -408,6 +417,21 @@ mod tests {
         assert_eq!(later.draft().0.images, []);
         later.composer.handle(EditorAction::Undo);
         assert_eq!(later.draft().0.images, [image("a")]);
+    }
+
+    #[test]
+    fn paste_at_the_beginning_decides_what_enter_does() {
+        let submitted = |typed: &str, pasted: &str| {
+            let mut prompt = PromptEditor::new();
+            prompt.composer.set_text(typed);
+            prompt.composer.paste(pasted);
+            prompt.submitted()
+        };
+        let lines = "more\n".repeat(200_000);
+        assert!(submitted("", &format!("stop, {lines}")).starts_with("stop, more"));
+        assert_eq!(submitted("", &lines).len(), 200);
+        assert_eq!(submitted("", &format!("!cat\n{lines}")).lines().count(), 200_001);
+        assert_eq!(submitted("see ", &lines), "see [paste #1 +200001 lines]");
     }
 
     #[test]
