@@ -117,7 +117,7 @@ impl<'a> RenderCx<'a> {
     pub(crate) fn markdown(&self, base: Style) -> MarkdownOptions {
         let code_indent = self.view.code_indent.clone();
         let (links, mermaid) = (self.view.links, self.view.mermaid);
-        MarkdownOptions { base, links, code_indent, mermaid, ..MarkdownOptions::default() }
+        MarkdownOptions { base, links, code_indent, mermaid }
     }
 
     /// A path of a model or a user, shown relative to the session's
