@@ -395,6 +395,12 @@ fn footnotes_are_numbered_references_and_notes_where_they_come() {
 }
 
 #[test]
+fn a_diagram_in_a_footnote_is_drawn_when_the_answer_is_complete() {
+    let text = "\n[^1]: note \n```mermaid\ngraph LR\nA --> B\n```\n\n- item\n";
+    check_stream(text, &[1], 40, DiagramTiming::WhenAnswerEnds).unwrap();
+}
+
+#[test]
 fn wrapped_lines_of_code_are_marked_in_their_indent() {
     let text = "```\nlet text = word;\nshort\n```";
     let rows = render(text, 12, &THEME, &LOADED, &MarkdownOptions::default());

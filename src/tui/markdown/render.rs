@@ -128,7 +128,7 @@ impl Cx<'_> {
             Block::Paragraph(inlines) => self.wrap_inlines(inlines, width, base),
             Block::Code { lang, text, is_closed } => return self.code(lang, text, *is_closed, width, open),
             Block::Quote(blocks) => return self.quote(blocks, width, open),
-            Block::Footnote { label, blocks } => self.footnote(label, blocks, width, base),
+            Block::Footnote { label, blocks } => return self.footnote(label, blocks, width, base, open),
             Block::List(list) => return self.list(list, width, base, open),
             Block::Table(table) => table::render(self, table, width, base),
             Block::Rule => vec![Row::styled("─".repeat(usize::from(width.min(80))), self.style(Token::MdHr))],
@@ -202,16 +202,19 @@ impl Cx<'_> {
     }
 
     /// The note beside its label, which looks like the references to it.
-    fn footnote(&self, label: &str, blocks: &[Block], width: u16, base: Style) -> Vec<Row> {
+    fn footnote(&self, label: &str, blocks: &[Block], width: u16, base: Style, open: Open<'_>) -> Drawn {
         let label = sanitize(label).replace('\n', " ");
         let mark = format!("[{label}] ");
         let (mark, inner) = prefix_room(&mark, width);
-        let mut rows = self.blocks_on(blocks, inner, base, Open::Nothing).rows;
-        if rows.is_empty() {
-            rows.push(Row::default());
+        let mut drawn = self.blocks_on(blocks, inner, base, Open::Nothing);
+        if drawn.rows.is_empty() {
+            drawn = Drawn::whole(vec![Row::default()], open);
+        }
+        if let Open::From(_) = open {
+            (drawn.n_final, drawn.is_open) = (0, true);
         }
         let blank = " ".repeat(super::super::text::width(mark));
-        for (row_idx, row) in rows.iter_mut().enumerate() {
+        for (row_idx, row) in drawn.rows.iter_mut().enumerate() {
             if row_idx == 0 {
                 row.prefix(mark, self.style(Token::MdListBullet), &format!("[^{label}]: "));
             } else if !row.line.spans.is_empty() {
@@ -219,7 +222,7 @@ impl Cx<'_> {
             }
             row.prefix_copied_lines("    ");
         }
-        rows
+        drawn
     }
 
     /// Blank rows are where the source has blank lines, and numbers are not aligned: neither
