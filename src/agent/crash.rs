@@ -131,7 +131,10 @@ impl<'h> Watched<'h> {
 
     fn note(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::AgentStart | AgentEvent::MessageUpdate(_) | AgentEvent::ToolUpdate { .. } => {}
+            AgentEvent::AgentStart
+            | AgentEvent::MessageUpdate(_)
+            | AgentEvent::ToolRunning { .. }
+            | AgentEvent::ToolUpdate { .. } => {}
             AgentEvent::AgentEnd { .. } => self.has_ended = true,
             AgentEvent::TurnStart => {
                 self.in_turn = true;

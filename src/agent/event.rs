@@ -13,7 +13,7 @@ use super::tool::ToolOutput;
 /// turn      = TurnStart message* assistant tool* message* TurnEnd
 /// message   = MessageStart MessageEnd                   system, user, tool result
 /// assistant = AssistantStart MessageUpdate* MessageEnd
-/// tool      = ToolStart ToolUpdate* ToolEnd             tools may overlap
+/// tool      = ToolStart (ToolRunning ToolUpdate*)? ToolEnd   tools may overlap
 /// ```
 ///
 /// `ToolEnd` is emitted in the order in which calls finish, and the result is stored
@@ -39,10 +39,16 @@ pub enum AgentEvent {
     MessageUpdate(StreamEvent),
     /// The message is complete and stored.
     MessageEnd(Arc<Message>),
-    /// A call begins.
+    /// A call was taken up. It may still wait: for a decision of the user, for calls on the same file, or
+    /// because many others run.
     ToolStart {
         /// The call as the model made it.
         call: Arc<ToolCall>,
+    },
+    /// A call that was taken up runs from now on.
+    ToolRunning {
+        /// The id of the call.
+        call_id: String,
     },
     /// A call that runs reports what it has so far.
     ToolUpdate {

@@ -134,6 +134,7 @@ impl<'a> BatchRun<'a, '_> {
                     self.finish_with_error(ready.call_idx, &ready.call, &reason).await;
                 } else {
                     touched.push((ready.call_idx, ready.touches.clone()));
+                    self.hooks.emit(AgentEvent::ToolRunning { call_id: ready.call.id.clone() }).await;
                     running.push(self.execute(ready, progress.clone()));
                 }
             }
@@ -178,6 +179,7 @@ impl<'a> BatchRun<'a, '_> {
 
     async fn execute_alone(&mut self, ready: Ready<'a>) {
         let (progress, mut reports) = mpsc::unbounded_channel();
+        self.hooks.emit(AgentEvent::ToolRunning { call_id: ready.call.id.clone() }).await;
         let mut execution = self.execute(ready, progress);
         let executed = loop {
             tokio::select! {

@@ -64,6 +64,8 @@ async fn one_prompt_with_two_tools_tells_all_in_the_documented_order() {
             "end answer [c0][c1]",
             "tool start c0",
             "tool start c1",
+            "tool runs c0",
+            "tool runs c1",
             // As they end …
             "tool end c1: waited",
             "tool end c0: waited",
@@ -98,18 +100,21 @@ async fn one_sequential_tool_makes_its_batch_sequential() {
     let alone = TestTool::new("alone", |_, _| async { Ok(ToolOutput::text("y")) }).sequential();
     let ran = run_calls(answer, [TestTool::say(), alone]).await;
     assert_eq!(
-        ran.lines()[5..16],
+        ran.lines()[5..19],
         [
             "end answer [a][b][c]",
             "tool start a",
+            "tool runs a",
             "tool end a: x",
             "start result a: x",
             "end result a: x",
             "tool start b",
+            "tool runs b",
             "tool end b: y",
             "start result b: y",
             "end result b: y",
             "tool start c",
+            "tool runs c",
             "tool end c: z",
         ]
     );
@@ -381,6 +386,8 @@ async fn progress_is_told_until_the_call_ends() {
     let expected = [
         "tool start a",
         "tool start b",
+        "tool runs a",
+        "tool runs b",
         "tool update a: half",
         "tool update a: nearly all",
         "tool end a: all of a",

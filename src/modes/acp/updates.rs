@@ -149,6 +149,7 @@ impl SessionUpdates {
             }
             AgentEvent::ToolEnd { call_id, result } => self.on_call_end(call_id, result),
             AgentEvent::AgentStart
+            | AgentEvent::ToolRunning { .. }
             | AgentEvent::TurnStart
             | AgentEvent::MessageStart(_)
             | AgentEvent::TurnEnd { .. }

@@ -144,6 +144,7 @@ impl Narrator {
             AgentEvent::ToolEnd { call_id, result } => self.on_result(call_id, result),
             AgentEvent::TurnStart
             | AgentEvent::MessageStart(_)
+            | AgentEvent::ToolRunning { .. }
             | AgentEvent::ToolUpdate { .. }
             | AgentEvent::TurnEnd { .. }
             | AgentEvent::AgentEnd { .. } => Vec::new(),

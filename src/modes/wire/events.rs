@@ -235,6 +235,8 @@ impl Lines {
                 };
                 self.line(&event, out);
             }
+            // The protocol has no event for it.
+            AgentEvent::ToolRunning { .. } => {}
             AgentEvent::ToolUpdate { call_id, partial } => {
                 let Some(call) = self.calls.get(call_id) else { return };
                 let event = WireEvent::ToolExecutionUpdate {

@@ -138,6 +138,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         AgentEvent::MessageUpdate(update) => format!("update {update:?}"),
         AgentEvent::MessageEnd(message) => format!("end {}", message_line(message)),
         AgentEvent::ToolStart { call } => format!("tool start {}", call.id),
+        AgentEvent::ToolRunning { call_id } => format!("tool runs {call_id}"),
         AgentEvent::ToolUpdate { call_id, partial } => {
             format!("tool update {call_id}: {}", ai::join_text(&partial.content))
         }

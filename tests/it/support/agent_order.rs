@@ -96,6 +96,9 @@ impl AgentOrder {
                 self.turn.n_started += 1;
                 self.turn.running.push(call.id.clone());
             }
+            AgentEvent::ToolRunning { call_id } => {
+                check(self.turn.running.contains(call_id), "a call runs that was not taken up")?;
+            }
             AgentEvent::ToolUpdate { call_id, .. } => {
                 check(self.turn.running.contains(call_id), "an update of a call that is not running")?;
             }

@@ -69,6 +69,7 @@ fn states_of_calls_differ_in_text() {
                 let call = Arc::new(call.clone());
                 let partial = Arc::new(ToolOutput::text("same"));
                 stage.agent(AgentEvent::ToolStart { call: Arc::clone(&call) });
+                stage.agent(AgentEvent::ToolRunning { call_id: call.id.clone() });
                 stage.agent(AgentEvent::ToolUpdate { call_id: call.id.clone(), partial });
             });
             assert_all_differ(&[

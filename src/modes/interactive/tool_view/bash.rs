@@ -45,6 +45,9 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
         let (mark, token) = end_mark(parts.end);
         line(&format!("{mark}{}", sanitize(status)), token);
     }
+    if state.stage == Stage::Waiting {
+        line("Waiting", Token::Muted);
+    }
     if let Some(time) = state.time {
         let word = if state.stage == Stage::Done { "Took" } else { "Elapsed" };
         line(&format!("{word} {}", duration(time)), Token::Muted);

@@ -55,6 +55,8 @@ pub(super) fn view(name: &str) -> &'static ToolView {
 pub(super) enum Stage {
     /// The model is still writing the arguments.
     Arriving,
+    /// The call was taken up and does not run yet.
+    Waiting,
     /// The arguments are complete; there may be partial output.
     Running,
     Done,
@@ -109,8 +111,8 @@ impl ToolState<'_> {
         match (self.stage, cx.view.expanded) {
             (Stage::Done, true) => None,
             (Stage::Done, false) => Some(collapsed),
-            (Stage::Arriving | Stage::Running, true) => Some(LIVE_ROWS),
-            (Stage::Arriving | Stage::Running, false) => Some(collapsed.min(LIVE_ROWS)),
+            (Stage::Arriving | Stage::Waiting | Stage::Running, true) => Some(LIVE_ROWS),
+            (Stage::Arriving | Stage::Waiting | Stage::Running, false) => Some(collapsed.min(LIVE_ROWS)),
         }
     }
 
@@ -121,8 +123,13 @@ impl ToolState<'_> {
 
     /// What the title of a call ends with that runs and shows no time.
     fn pending(&self, cx: &RenderCx<'_>) -> Option<Run> {
-        let shows_time = view(self.name).shows_time && self.time.is_some();
-        (self.stage != Stage::Done && !shows_time).then(|| Run::new("…", cx.style(Token::Muted)))
+        let shows_time = view(self.name).shows_time && (self.time.is_some() || self.stage == Stage::Waiting);
+        let text = match self.stage {
+            Stage::Done => return None,
+            Stage::Waiting => "… waiting",
+            Stage::Arriving | Stage::Running => "…",
+        };
+        (!shows_time).then(|| Run::new(text, cx.style(Token::Muted)))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::tui::markdown::Highlighter;
 use crate::tui::term::RowMark;
 
 use super::answer::StreamingAnswer;
+use super::cells::StartedCall;
 use super::remarks::RemarksBetween;
 use super::render::ViewSettings;
 use super::{CellList, Transcript};
@@ -86,10 +87,14 @@ impl Transcript {
         calls.sort_by_key(|(_, cell)| cell.index());
         let mut events = Vec::new();
         for (id, cell) in calls {
-            let Some((call, since, partial)) = self.cells.get(cell).and_then(|cell| cell.running(id)) else {
+            let Some(StartedCall { call, since, partial }) =
+                self.cells.get(cell).and_then(|cell| cell.started(id))
+            else {
                 continue;
             };
-            events.push((AgentEvent::ToolStart { call: Arc::new(call) }, since));
+            events.push((AgentEvent::ToolStart { call: Arc::new(call) }, now));
+            let Some(since) = since else { continue };
+            events.push((AgentEvent::ToolRunning { call_id: id.to_owned() }, since));
             if let Some(partial) = partial {
                 let update = AgentEvent::ToolUpdate { call_id: id.to_owned(), partial: Arc::clone(partial) };
                 events.push((update, since));

@@ -96,7 +96,8 @@ impl Transcript {
                 }
             }
             AgentEvent::MessageEnd(message) => self.end_message(message),
-            AgentEvent::ToolStart { call } => self.live.calls.start(call, now, &mut self.cells),
+            AgentEvent::ToolStart { call } => self.live.calls.start(call, &mut self.cells),
+            AgentEvent::ToolRunning { call_id } => self.live.calls.run(call_id, now, &mut self.cells),
             AgentEvent::ToolUpdate { call_id, partial } => {
                 self.live.calls.update(call_id, partial, &mut self.cells);
             }

@@ -58,10 +58,17 @@ impl OpenCalls {
         }
     }
 
-    pub(super) fn start(&mut self, call: &ToolCall, now: Duration, cells: &mut CellList) {
+    /// Shows that a call waits until it can run.
+    pub(super) fn start(&mut self, call: &ToolCall, cells: &mut CellList) {
         let cell = self.open(call, cells);
         if let Some(cell) = cells.get_mut(cell) {
-            cell.start(call, now);
+            cell.start(call);
+        }
+    }
+
+    pub(super) fn run(&self, call_id: &str, now: Duration, cells: &mut CellList) {
+        if let Some(cell) = self.0.get(call_id).and_then(|&cell| cells.get_mut(cell)) {
+            cell.run(now);
         }
     }
 

@@ -313,6 +313,7 @@ fn running_call_is_shown_with_its_output_and_ends_in_place() {
         agent(AgentEvent::ToolUpdate { call_id, partial })
     };
     main.apply(&agent(AgentEvent::ToolStart { call: Arc::clone(&call) }), Duration::ZERO);
+    main.apply(&agent(AgentEvent::ToolRunning { call_id: call.id.clone() }), Duration::ZERO);
     main.apply(&update("compiling"), Duration::ZERO);
     let tree = session(0, 0);
     let events = main.in_progress(Duration::ZERO);

@@ -32,7 +32,7 @@ use streamed::StreamedText;
 pub(super) use summary::SummaryCell;
 pub(super) use text::TextCell;
 pub(super) use thinking::ThinkingCell;
-pub(super) use tool::ToolCell;
+pub(super) use tool::{StartedCall, ToolCell};
 pub(super) use user::UserCell;
 
 /// One block of the transcript.

@@ -32,11 +32,22 @@ pub(in super::super) struct ToolCell {
     drawn_at: Option<Duration>,
 }
 
+/// A call that was taken up and has no result.
+pub(in super::super) struct StartedCall<'a> {
+    pub(in super::super) call: ToolCall,
+    /// Since when it runs; `None` if it waits.
+    pub(in super::super) since: Option<Duration>,
+    /// Its output so far.
+    pub(in super::super) partial: Option<&'a Arc<ToolOutput>>,
+}
+
 #[derive(Debug)]
 enum State {
     /// Its arguments are still being written.
     Arriving,
-    /// The arguments are complete, and the call has not started.
+    /// The arguments are complete; the answer may not be.
+    Complete,
+    /// It was taken up and does not run yet.
     Waiting,
     Running {
         since: Duration,
@@ -85,15 +96,21 @@ impl ToolCell {
     }
 
     pub(in super::super) fn set_call(&mut self, call: &ToolCall) {
-        if matches!(self.state, State::Arriving | State::Waiting) {
+        if matches!(self.state, State::Arriving | State::Complete) {
             self.name.clone_from(&call.name);
             self.arguments = call.arguments.clone();
+            self.state = State::Complete;
+        }
+    }
+
+    pub(in super::super) fn start(&mut self, call: &ToolCall) {
+        self.set_call(call);
+        if matches!(self.state, State::Complete) {
             self.state = State::Waiting;
         }
     }
 
-    pub(in super::super) fn start(&mut self, call: &ToolCall, now: Duration) {
-        self.set_call(call);
+    pub(in super::super) fn run(&mut self, now: Duration) {
         if matches!(self.state, State::Waiting) {
             self.state = State::Running { since: now, partial: None };
         }
@@ -127,12 +144,13 @@ impl ToolCell {
         }
     }
 
-    /// The call and its output so far, if it is running.
-    pub(in super::super) fn running(
-        &self,
-        id: &str,
-    ) -> Option<(ToolCall, Duration, Option<&Arc<ToolOutput>>)> {
-        let State::Running { since, partial } = &self.state else { return None };
+    /// The call, if it was taken up and has no result.
+    pub(in super::super) fn started(&self, id: &str) -> Option<StartedCall<'_>> {
+        let (since, partial) = match &self.state {
+            State::Waiting => (None, None),
+            State::Running { since, partial } => (Some(*since), partial.as_ref()),
+            State::Arriving | State::Complete | State::Done { .. } => return None,
+        };
         let call = ToolCall {
             id: id.to_owned(),
             name: self.name.clone(),
@@ -141,7 +159,7 @@ impl ToolCell {
             arguments_error: None,
             extra: Extra::new(),
         };
-        Some((call, *since, partial.as_ref()))
+        Some(StartedCall { call, since, partial })
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -159,7 +177,7 @@ impl ToolCell {
     fn elapsed(&self, now: Duration) -> Option<Duration> {
         match self.state {
             State::Running { since, .. } => Some(now.saturating_sub(since)),
-            State::Arriving | State::Waiting | State::Done { .. } => None,
+            State::Arriving | State::Complete | State::Waiting | State::Done { .. } => None,
         }
     }
 
@@ -167,7 +185,8 @@ impl ToolCell {
         self.drawn_at = Some(cx.now);
         let (stage, background, time) = match &self.state {
             State::Arriving => (Stage::Arriving, Token::ToolPendingBg, None),
-            State::Waiting | State::Running { .. } => {
+            State::Waiting => (Stage::Waiting, Token::ToolPendingBg, None),
+            State::Complete | State::Running { .. } => {
                 (Stage::Running, Token::ToolPendingBg, self.elapsed(cx.now))
             }
             State::Done { result, took } => {
@@ -187,7 +206,7 @@ impl ToolCell {
                 Some(output(&partial.content, partial.details.as_ref(), partial.is_error))
             }
             State::Done { result, .. } => Some(result.output()),
-            State::Arriving | State::Waiting | State::Running { partial: None, .. } => None,
+            State::Arriving | State::Complete | State::Waiting | State::Running { partial: None, .. } => None,
         };
         if let Some(output) = &mut output {
             output.images.extend(pictures);

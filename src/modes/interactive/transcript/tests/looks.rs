@@ -133,6 +133,21 @@ fn thinking_runs_are_one_cell_and_can_be_hidden() {
 }
 
 #[test]
+fn calls_that_wait_have_no_clock_until_they_run() {
+    let bash = call("bash", json!({ "command": "make" }));
+    let read = call("read", json!({ "path": "a.txt" }));
+    let mut stage = Stage::new();
+    stage.answer().start_call(&bash).start_call(&read).wait(5_000);
+    insta::assert_snapshot!(stage.text(40));
+    for call in [&bash, &read] {
+        stage.agent(AgentEvent::ToolRunning { call_id: call.id.clone() });
+    }
+    stage.wait(2_000);
+    let shown = stage.text(40);
+    assert!(shown.contains("Elapsed 2.0s") && !shown.to_lowercase().contains("waiting"), "{shown}");
+}
+
+#[test]
 fn bash_while_it_runs() {
     let mut stage = Stage::new();
     stage.answer().begin(0, BlockKind::ToolCall { id: "call-bash".into(), name: "bash".into() });

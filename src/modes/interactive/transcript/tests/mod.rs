@@ -76,6 +76,11 @@ impl Stage {
     }
 
     fn run_call(&mut self, call: &ToolCall) -> &mut Self {
+        self.start_call(call).agent(AgentEvent::ToolRunning { call_id: call.id.clone() })
+    }
+
+    /// A call that waits until it can run.
+    fn start_call(&mut self, call: &ToolCall) -> &mut Self {
         self.agent(AgentEvent::ToolStart { call: Arc::new(call.clone()) })
     }
 

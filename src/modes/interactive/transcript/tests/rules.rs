@@ -325,6 +325,7 @@ fn any_event() -> impl Strategy<Value = SessionEvent> {
         3 => message.prop_map(|message| AgentEvent::MessageEnd(Arc::new(message))),
         2 => text.clone().prop_map(|text| AgentEvent::MessageEnd(Arc::new(user(&text)))),
         4 => call.prop_map(|call| AgentEvent::ToolStart { call: Arc::new(call) }),
+        4 => id.clone().prop_map(|id| AgentEvent::ToolRunning { call_id: id.to_owned() }),
         4 => (id, text.clone()).prop_map(|(id, text)| AgentEvent::ToolUpdate {
             call_id: id.to_owned(),
             partial: Arc::new(ToolOutput::text(text)),
