@@ -116,6 +116,13 @@ impl SessionsDialog {
                 };
                 self.note = Some(format!("The session was {how}."));
             }
+            SessionsDone::BadQuery { request, problem } => {
+                if request != self.request {
+                    return;
+                }
+                self.is_searching = false;
+                self.note = Some(problem);
+            }
             SessionsDone::Failed(problem) => {
                 self.is_searching = false;
                 self.note = Some(problem);

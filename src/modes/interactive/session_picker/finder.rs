@@ -161,7 +161,7 @@ impl Finder {
             Ok(Some(query)) => query,
             Ok(None) => return true,
             Err(error) => {
-                report(SessionsDone::Failed(error.to_string()));
+                report(SessionsDone::BadQuery { request, problem: error.to_string() });
                 return true;
             }
         };

@@ -61,6 +61,11 @@ pub(super) enum SessionsDone {
         path: PathBuf,
         how: Deleted,
     },
+    /// The text of a search is not understood.
+    BadQuery {
+        request: u64,
+        problem: String,
+    },
     Failed(String),
 }
 

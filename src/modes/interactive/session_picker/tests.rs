@@ -133,6 +133,23 @@ fn found_texts_stand_below_their_sessions() {
 }
 
 #[test]
+fn only_the_current_search_reports_a_bad_pattern() {
+    let mut list = List::new();
+    for c in "re:(a".chars() {
+        list.press(KeyCode::Char(c));
+    }
+    let bad = |request| SessionsDone::BadQuery { request, problem: "unclosed group".to_owned() };
+    let asked = effect(list.press(KeyCode::Char(')')));
+    let text = "re:(a)".to_owned();
+    let request = 6;
+    assert_eq!(asked, SessionsEffect::Search { request, is_all: false, text });
+    list.dialog.on_done(bad(request - 1));
+    assert!(!list.screen(80, 20).contains("unclosed"));
+    list.dialog.on_done(bad(request));
+    assert!(list.screen(80, 20).contains("unclosed"));
+}
+
+#[test]
 fn keys_switch_scope_order_and_filter() {
     let mut list = List::new();
     assert_eq!(effect(list.press(KeyCode::Tab)), SessionsEffect::List { request: 1, is_all: true });
