@@ -270,12 +270,17 @@ impl SessionsDialog {
 
     fn choose(&self) -> OverlayStep {
         let Some(path) = self.selected_path() else { return OverlayStep::Stay };
-        let message = self.hit(self.list.selected()).and_then(|hit| hit.message.as_ref());
-        let entry = message.map(|message| message.entry_id.as_str()).filter(|id| !id.is_empty());
-        OverlayStep::CloseWith(DialogOutcome::SessionChosen(ChosenSession {
-            path,
-            entry: entry.map(EntryId::new),
-        }))
+        let entry = self.chosen_entry().map(EntryId::new);
+        OverlayStep::CloseWith(DialogOutcome::SessionChosen(ChosenSession { path, entry }))
+    }
+
+    /// The message that was found in the selected session; the session opens with it in its tree.
+    fn chosen_entry(&self) -> Option<&str> {
+        if self.places.is_empty() {
+            return None;
+        }
+        let hit = self.hit(self.list.selected())?;
+        hit.message.as_ref().map(|message| message.entry_id.as_str()).filter(|id| !id.is_empty())
     }
 
     /// A key while a name is typed, or a deletion is to be confirmed.
@@ -327,7 +332,7 @@ impl SessionsDialog {
             Mode::ConfirmDelete { .. } => return Hints::confirm("delete this session").cancel("keep it"),
             Mode::Browse => {}
         }
-        Hints::confirm("continue")
+        Hints::confirm(if self.chosen_entry().is_some() { "show it in its tree" } else { "continue" })
             .key("app.session.toggleScope", if self.is_all { "this directory" } else { "all directories" })
             .key("app.session.rename", "rename")
             .key("app.session.delete", "delete")

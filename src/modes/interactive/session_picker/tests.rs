@@ -124,6 +124,7 @@ fn found_texts_stand_below_their_sessions() {
     // An answer to an earlier request does not count.
     list.dialog.on_done(found(2, true, vec![named.clone()]));
     list.dialog.on_done(found(3, true, vec![late]));
+    assert!(list.screen(80, 20).contains("enter: show it in its tree"), "{}", list.screen(80, 20));
     list.dialog.on_done(found(3, false, vec![named]));
     insta::assert_snapshot!(list.screen(40, 20));
     let chosen = list.press(KeyCode::Enter);
