@@ -369,7 +369,6 @@ impl TreeDialog {
         if text.is_empty() {
             self.labels.remove(&entry);
         } else {
-            // Until the tree is read again it has no time.
             self.labels.insert(entry, EntryLabel { text, at_ms: 0 });
         }
         self.rebuild(Some(entry));
@@ -489,8 +488,10 @@ impl TreeDialog {
         }
         if let Some(label) = self.labels.get(&entry) {
             push(&format!("[{}]", visible_line(&label.text)), Token::Warning);
-            if self.shows_label_times && label.at_ms > 0 {
-                push(&time(label.at_ms), Token::Dim);
+            if self.shows_label_times {
+                // Until the tree is read again, a new label has no time.
+                let time = if label.at_ms > 0 { time(label.at_ms) } else { "just now".to_owned() };
+                push(&time, Token::Dim);
             }
         }
         runs

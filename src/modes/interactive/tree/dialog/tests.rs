@@ -246,7 +246,9 @@ fn typing_searches_and_escape_ends_that_first() {
 #[test]
 fn long_label_leaves_most_of_the_row_to_the_text() {
     let mut dialog = of_the_original(TreeFilter::Default);
-    press(&mut dialog, "label a-label-that-is-longer-than-any-narrow-terminal enter");
+    press(&mut dialog, "label a-label-that-is-longer-than-any-narrow-terminal enter times");
+    assert!(shown(&mut dialog, 200, 24).contains("just now"), "{}", shown(&mut dialog, 200, 24));
+    press(&mut dialog, "times");
     let row = |dialog: &mut TreeDialog, width: u16| {
         let screen = shown(dialog, width, 24);
         screen.lines().find(|row| row.starts_with('›')).unwrap().to_owned()
