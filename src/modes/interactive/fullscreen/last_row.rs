@@ -7,6 +7,7 @@ use ratatui::style::{Modifier, Style};
 use crate::tui::keymap::Keymap;
 use crate::tui::text::{Row, Run, graphemes, width};
 use crate::tui::theme::{Theme, Token};
+use crate::util::counted;
 
 use super::super::app::App;
 use super::scrollback::Spot;
@@ -38,7 +39,7 @@ pub(super) fn draw(state: &Fullscreen, app: &App, rows: &mut [Row], width_cells:
 fn draw_label(state: &Fullscreen, app: &App, last: &mut Row, width_cells: u16) -> Option<Range<u16>> {
     let n_new = state.n_new(&app.transcript);
     let key = app.keymap.hint("tui.altScreen.bottom");
-    let news = if n_new > 0 { format!("{n_new} new rows") } else { "latest".to_owned() };
+    let news = news(n_new);
     let hint = if key.is_empty() { String::new() } else { format!(" · {key}") };
     let text = [format!(" ↓ {news}{hint} "), format!(" ↓ {news} "), " ↓ ".to_owned()]
         .into_iter()
@@ -51,6 +52,10 @@ fn draw_label(state: &Fullscreen, app: &App, last: &mut Row, width_cells: u16) -
     last.push(Run::new(text, app.theme.style(Token::Accent).add_modifier(Modifier::REVERSED)));
     last.append(tail);
     Some(start..start + cells)
+}
+
+fn news(n_new_rows: usize) -> String {
+    if n_new_rows > 0 { counted(n_new_rows as u64, "new row") } else { "latest".to_owned() }
 }
 
 /// The part of a row from `column` on.
@@ -177,4 +182,14 @@ pub(super) fn cursor(
     let caret = state.caret?;
     let index = spots.iter().position(|spot| *spot == caret.spot)?;
     Some((row(index), caret.column.min(width_cells.saturating_sub(1))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::news;
+
+    #[test]
+    fn one_new_row_is_no_rows() {
+        assert_eq!([0, 1, 2].map(news), ["latest", "1 new row", "2 new rows"]);
+    }
 }
