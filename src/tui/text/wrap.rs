@@ -228,7 +228,7 @@ pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
             continue;
         }
         match chunks.last_mut() {
-            Some(chunk) if inside => {
+            Some(chunk) if inside || is_path_start(flat, chunk) => {
                 chunk.word_end = word_end;
                 chunk.end = end;
             }
@@ -236,11 +236,16 @@ pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
                 let hyphenates = whole.peek().is_none_or(|range| range.start >= word_end);
                 let mut piece = start;
                 if hyphenates {
-                    for point in WordSplitter::HyphenSplitter.split_points(word.word) {
+                    for point in hyphens(word.word) {
                         let at = start + point;
                         chunks.push(Chunk { start: piece, word_end: at, end: at });
                         piece = at;
                     }
+                }
+                if let Some((before, rest)) = break_at_space(&flat[piece..word_end]) {
+                    let rest_start = word_end - rest;
+                    chunks.push(Chunk { start: piece, word_end: piece + before, end: rest_start });
+                    piece = rest_start;
                 }
                 chunks.push(Chunk { start: piece, word_end, end });
             }
@@ -248,6 +253,33 @@ pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
         start = end;
     }
     chunks
+}
+
+/// Whether a chunk is the `/`, `./` or `~/` that a path or a command of the prompt begins with.
+fn is_path_start(flat: &str, chunk: &Chunk) -> bool {
+    let text = &flat[chunk.start..chunk.word_end];
+    chunk.end == chunk.word_end && text.ends_with('/') && !text.contains(char::is_alphanumeric)
+}
+
+/// The lengths of the text before the last space and of what follows it, if a break there is better than
+/// none. Unicode has none before a slash or an ellipsis, also after a space.
+fn break_at_space(word: &str) -> Option<(usize, usize)> {
+    let space = word.rfind(' ')?;
+    let rest = &word[space + 1..];
+    let is_path_start = rest.ends_with('/') && !rest.contains(char::is_alphanumeric);
+    (is_path_start || rest.len() > 1 && rest.is_ascii()).then(|| (word[..space].trim_end().len(), rest.len()))
+}
+
+/// Places after hyphens between letters. Names of files, numbers and options stay whole.
+fn hyphens(word: &str) -> impl Iterator<Item = usize> {
+    let is_name =
+        word.starts_with('-') || word.contains(['_', '/']) || word.trim_end_matches('.').contains('.');
+    let points = if is_name { Vec::new() } else { WordSplitter::HyphenSplitter.split_points(word) };
+    points.into_iter().filter(|&point| {
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        let before = word[..point].trim_end_matches('-').chars().next_back();
+        !is_digit(before) && !is_digit(word[point..].chars().next())
+    })
 }
 
 /// The ranges of web addresses in the text. They end at a space, a quote, a
@@ -368,6 +400,18 @@ mod tests {
         check("two\n\nparts", 10, &["two", "", "parts"]);
         check("trailing blanks    ", 8, &["trailing", "blanks"]);
         check("half-open", 6, &["half-", "open"]);
+    }
+
+    #[test]
+    fn commands_paths_and_names_of_files_stay_whole() {
+        check("end it: /unpin", 9, &["end it:", "/unpin"]);
+        check("an unknown key; /settings", 17, &["an unknown key;", "/settings"]);
+        check("either / or", 7, &["either", "/ or"]);
+        check("parser::numbers ... ok", 18, &["parser::numbers", "... ok"]);
+        check("in ~/a and (/etc/b", 12, &["in ~/a and", "(/etc/b"]);
+        check("/home/me/file", 9, &["/home/me/", "file"]);
+        check("see 2026-11-23T14-20_a-b.jsonl", 26, &["see", "2026-11-23T14-20_a-b.jsonl"]);
+        check("use --no-color-at-all", 18, &["use", "--no-color-at-all"]);
     }
 
     #[test]
