@@ -47,8 +47,8 @@ async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
     let said = [
         "Working.",
         "Running bash: echo out; exit 3",
-        "Error: bash failed.",
-        "It **failed**.",
+        "Error: this failed: bash: echo out; exit 3",
+        "It failed.",
         "Shall I retry?",
         "Done. Your turn.",
         "Running your command: echo mine",

@@ -7,6 +7,7 @@ use crate::util::counted;
 use super::super::changelog;
 use super::super::sessions::{age, title};
 use super::menu::{Menu, MenuItem};
+use super::spoken::read_out;
 use super::{Next, Talk, say};
 
 struct Command {
@@ -84,8 +85,10 @@ fn changes() -> Next {
 }
 
 fn last(talk: &mut Talk, _: &str) -> Next {
-    let answer = talk.narrator.last_answer();
-    say(&[if answer.is_empty() { "There is no answer yet.".to_owned() } else { answer.to_owned() }]);
+    match talk.narrator.last_answer() {
+        "" => say(&["There is no answer yet.".to_owned()]),
+        answer => say(&read_out(answer)),
+    }
     Next::GoOn
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Lines are only ever appended, without escape sequences, colours or cursor movements, so that a
 //! screen reader reads each once. The terminal edits the input line. `narrator` says what
-//! happens, `menu` has lists with numbers, `commands` the slash commands.
+//! happens, `spoken` reads Markdown, `menu` has lists with numbers, `commands` the slash commands.
 
 mod commands;
 mod menu;
 mod narrator;
+mod spoken;
 
 use std::io::{self, BufRead as _};
 use std::process::ExitCode;

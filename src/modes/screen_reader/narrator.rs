@@ -12,10 +12,14 @@ use crate::session::{
 };
 use crate::util::visible::spell_out;
 
+use super::spoken::{MarkdownReader, read_out};
+
 /// Rows of a tool's result or a command's output that are read out.
 const MAX_RESULT_LINES: usize = 5;
 /// Characters of a line about a call.
 const MAX_CALL_CHARS: usize = 200;
+/// Characters that tell calls apart, and messages.
+const MAX_NAME_CHARS: usize = 60;
 
 /// What has been said so far of the answer that is being given.
 #[derive(Debug, Default)]
@@ -24,8 +28,12 @@ pub(super) struct Narrator {
     texts: HashSet<usize>,
     /// The beginning of a line that is not complete.
     line: String,
-    /// The names of calls that run.
+    /// Reads the text that arrives.
+    reader: MarkdownReader,
+    /// The ids of calls that run, and what they are called.
     calls: Vec<(String, String)>,
+    /// Messages that are or were in the queue and are not delivered yet.
+    queued: Vec<String>,
     /// Output of the user's command that is not a whole line yet.
     output: String,
     last_answer: String,
@@ -53,7 +61,7 @@ impl Narrator {
                     "Error: no summary yet: {error}. Trying again in {seconds:.0} seconds, {attempt} of {max_attempts}."
                 ))
             }
-            SessionEvent::QueueChanged => queued(state),
+            SessionEvent::QueueChanged => self.on_queue(state),
             SessionEvent::CompactionStarted { .. } => one("Summarising the conversation."),
             SessionEvent::CompactionEnded { error: Some(error), .. } => {
                 one(format!("Error: no summary: {error}"))
@@ -84,8 +92,10 @@ impl Narrator {
                 NoticeLevel::Error => format!("Error: {text}"),
             }),
             SessionEvent::Ended { reason } => one(format!("Error: the session stopped: {reason}")),
-            SessionEvent::Settled { aborted: true } => one("Interrupted. Your turn."),
-            SessionEvent::Settled { aborted: false } => one("Done. Your turn."),
+            SessionEvent::Settled { aborted } => {
+                self.queued.clear();
+                one(if *aborted { "Interrupted. Your turn." } else { "Done. Your turn." })
+            }
             SessionEvent::QueueReturned(_)
             | SessionEvent::PromptReturned { .. }
             | SessionEvent::RetryEnded { .. }
@@ -119,7 +129,7 @@ impl Narrator {
         });
         if let Some(answer) = answer {
             lines.push("The last answer was:".to_owned());
-            lines.extend(answer.lines().map(str::to_owned));
+            lines.extend(read_out(&answer));
             self.last_answer = answer;
         }
         lines
@@ -130,16 +140,18 @@ impl Narrator {
             AgentEvent::AgentStart => one("Working."),
             AgentEvent::AssistantStart(_) => {
                 self.texts.clear();
-                rest(&mut self.line)
+                self.rest_of_text()
             }
             AgentEvent::MessageUpdate(update) => self.on_update(update),
             AgentEvent::MessageEnd(message) => match &**message {
                 Message::Assistant(answer) => self.on_answer(answer),
-                Message::User(_) | Message::System(_) | Message::ToolResult(_) => Vec::new(),
+                Message::User(user) => self.on_delivered(&user.content.text()),
+                Message::System(_) | Message::ToolResult(_) => Vec::new(),
             },
             AgentEvent::ToolStart { call } => {
-                self.calls.push((call.id.clone(), call.name.clone()));
-                one(describe(call))
+                let what = describe(call);
+                self.calls.push((call.id.clone(), beginning(&what, MAX_NAME_CHARS)));
+                one(format!("Running {}", beginning(&what, MAX_CALL_CHARS)))
             }
             AgentEvent::ToolEnd { call_id, result } => self.on_result(call_id, result),
             AgentEvent::TurnStart
@@ -155,7 +167,7 @@ impl Narrator {
     fn on_update(&mut self, update: &StreamEvent) -> Vec<String> {
         match update {
             StreamEvent::BlockStart { index, kind } => {
-                let mut lines = rest(&mut self.line);
+                let mut lines = self.rest_of_text();
                 match kind {
                     BlockKind::Text => drop(self.texts.insert(*index)),
                     BlockKind::Thinking => lines.push("Thinking.".to_owned()),
@@ -165,7 +177,7 @@ impl Narrator {
             }
             StreamEvent::Delta { index, text } if self.texts.contains(index) => {
                 self.line.push_str(text);
-                whole_lines(&mut self.line)
+                self.reader.lines(whole_lines(&mut self.line))
             }
             StreamEvent::Start
             | StreamEvent::Delta { .. }
@@ -175,11 +187,11 @@ impl Narrator {
     }
 
     fn on_answer(&mut self, answer: &AssistantMessage) -> Vec<String> {
-        let mut lines = rest(&mut self.line);
+        let mut lines = self.rest_of_text();
         let text = text_of(answer);
         if self.texts.is_empty() {
             // It did not arrive in pieces.
-            lines.extend(text.lines().map(str::to_owned));
+            lines.extend(read_out(&text));
         }
         if !text.is_empty() {
             self.last_answer = text;
@@ -205,7 +217,7 @@ impl Narrator {
         let position = self.calls.iter().position(|(id, _)| id == call_id);
         let name = position.map_or_else(|| result.tool_name.clone(), |at| self.calls.remove(at).1);
         if !result.is_error {
-            return one(format!("{name} is done."));
+            return one(format!("Done: {name}"));
         }
         let text: String = result
             .content
@@ -215,11 +227,46 @@ impl Narrator {
                 _ => None,
             })
             .collect();
-        let mut lines = vec![format!("Error: {name} failed.")];
+        let mut lines = vec![format!("Error: this failed: {name}")];
         lines.extend(
             text.lines().filter(|line| !line.trim().is_empty()).take(MAX_RESULT_LINES).map(str::to_owned),
         );
         lines
+    }
+
+    /// What is left of a text, which ends here.
+    fn rest_of_text(&mut self) -> Vec<String> {
+        let lines = self.reader.lines(rest(&mut self.line));
+        self.reader = MarkdownReader::default();
+        lines
+    }
+
+    /// How many messages wait, and for what.
+    fn on_queue(&mut self, state: &SessionState) -> Vec<String> {
+        if state.phase == Phase::Idle || state.queue.is_empty() {
+            return Vec::new();
+        }
+        let (steering, follow_up) = (&state.queue.steering, &state.queue.follow_up);
+        for text in steering.iter().chain(follow_up) {
+            if !self.queued.contains(text) {
+                self.queued.push(text.clone());
+            }
+        }
+        let n = steering.len() + follow_up.len();
+        let messages = if n == 1 { "1 message is" } else { &format!("{n} messages are") };
+        let when = match follow_up.len() {
+            0 => String::new(),
+            n_late if n_late == n => " for when the agent is done".to_owned(),
+            n_late => format!(", {n_late} of them for when the agent is done"),
+        };
+        one(format!("{messages} queued{when}. An empty line delivers now, /queue reads the queue."))
+    }
+
+    /// A message of the user was sent; one that did not wait was typed just now.
+    fn on_delivered(&mut self, text: &str) -> Vec<String> {
+        let Some(at) = self.queued.iter().position(|queued| queued == text) else { return Vec::new() };
+        self.queued.remove(at);
+        one(format!("Delivered your message: {}", beginning(&on_one_line(text), MAX_NAME_CHARS)))
     }
 
     fn on_output(&mut self, chunk: &str) -> Vec<String> {
@@ -258,22 +305,89 @@ fn text_of(answer: &AssistantMessage) -> String {
     answer.texts().collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// What a call does, in one line: the first argument that says most.
+/// A call in one line: its name, and the argument that says most.
 fn describe(call: &ToolCall) -> String {
     let argument =
         ["command", "path", "pattern", "query"].iter().find_map(|name| call.arguments.get(*name)?.as_str());
     let line = argument.map_or_else(|| call.name.clone(), |argument| format!("{}: {argument}", call.name));
-    let line = spell_out(&line, Some(" ")).0.split_whitespace().collect::<Vec<_>>().join(" ");
-    let shown: String = line.chars().take(MAX_CALL_CHARS).collect();
-    format!("Running {shown}")
+    on_one_line(&line)
 }
 
-/// The message that was queued last, and when it is delivered.
-fn queued(state: &SessionState) -> Vec<String> {
-    if state.phase == Phase::Idle || state.queue.is_empty() {
-        return Vec::new();
+fn on_one_line(text: &str) -> String {
+    spell_out(text, Some(" ")).0.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn beginning(text: &str, n_chars: usize) -> String {
+    text.chars().take(n_chars).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use crate::ai::{Millis, UserMessage};
+    use crate::session::QueueView;
+
+    use super::*;
+
+    fn state() -> SessionState {
+        let model = json!({ "id": "m", "name": "M", "api": "openai-completions", "provider": "p" });
+        SessionState::of(&Arc::new(serde_json::from_value(model).unwrap()), Path::new("/p"))
     }
-    let n = state.queue.steering.len() + state.queue.follow_up.len();
-    let messages = if n == 1 { "1 message is" } else { &format!("{n} messages are") };
-    one(format!("{messages} queued. An empty line delivers now, /queue reads the queue."))
+
+    fn say(narrator: &mut Narrator, event: AgentEvent) -> Vec<String> {
+        narrator.on_event(&SessionEvent::Agent(event), &state())
+    }
+
+    #[test]
+    fn calls_that_end_are_told_apart() {
+        let mut narrator = Narrator::default();
+        let calls = ["sleep 1", "false"].map(|command| {
+            let arguments = json!({ "command": command }).as_object().unwrap().clone();
+            Arc::new(ToolCall::new(command, "bash", arguments))
+        });
+        for call in &calls {
+            let started = say(&mut narrator, AgentEvent::ToolStart { call: Arc::clone(call) });
+            assert_eq!(started, [format!("Running bash: {}", call.id)]);
+        }
+        let [done, failed] = calls;
+        let end = |call: &ToolCall, is_error: bool| {
+            let result = call.result().text("why");
+            let result = Arc::new(if is_error { result.failed().build() } else { result.build() });
+            AgentEvent::ToolEnd { call_id: call.id.clone(), result }
+        };
+        assert_eq!(say(&mut narrator, end(&failed, true)), ["Error: this failed: bash: false", "why"]);
+        assert_eq!(say(&mut narrator, end(&done, false)), ["Done: bash: sleep 1"]);
+    }
+
+    #[test]
+    fn delivery_of_a_queued_message_is_announced_once() {
+        let mut narrator = Narrator::default();
+        let mut state = state();
+        state.phase = Phase::Running;
+        let sent = |text: &str| {
+            let message = Message::User(UserMessage::new(text, vec![], Millis(0)));
+            SessionEvent::Agent(AgentEvent::MessageEnd(Arc::new(message)))
+        };
+        assert_eq!(narrator.on_event(&sent("typed"), &state), [""; 0]);
+        state.queue =
+            QueueView { steering: vec!["use tabs".to_owned()], follow_up: vec!["then\ntest".to_owned()] }
+                .into();
+        let queued = narrator.on_event(&SessionEvent::QueueChanged, &state);
+        assert!(
+            queued[0].starts_with("2 messages are queued, 1 of them for when the agent is done."),
+            "{queued:?}"
+        );
+        state.queue = QueueView { steering: vec![], follow_up: vec!["then\ntest".to_owned()] }.into();
+        let queued = narrator.on_event(&SessionEvent::QueueChanged, &state);
+        assert!(queued[0].starts_with("1 message is queued for when the agent is done."), "{queued:?}");
+        assert_eq!(narrator.on_event(&sent("use tabs"), &state), ["Delivered your message: use tabs"]);
+        assert_eq!(narrator.on_event(&sent("use tabs"), &state), [""; 0]);
+        state.queue = QueueView::default().into();
+        narrator.on_event(&SessionEvent::QueueChanged, &state);
+        assert_eq!(narrator.on_event(&sent("then\ntest"), &state), ["Delivered your message: then test"]);
+    }
 }
