@@ -1,5 +1,7 @@
 //! A list of items with a filter.
 
+use std::borrow::Cow;
+
 use std::collections::HashSet;
 
 use crossterm::event::{KeyCode, KeyModifiers};
@@ -29,20 +31,20 @@ pub struct PickerItem<T> {
 
 impl<T> PickerItem<T> {
     pub fn new(value: T, label: impl Into<String>) -> Self {
-        let label = label.into();
+        let label = on_one_line(label);
         let [note, detail, keywords, prose] = Default::default();
         Self { value, label, note, detail, keywords, prose }
     }
 
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
-        self.note = note.into();
+        self.note = on_one_line(note);
         self
     }
 
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = detail.into();
+        self.detail = on_one_line(detail);
         self
     }
 
@@ -54,8 +56,17 @@ impl<T> PickerItem<T> {
 
     #[must_use]
     pub fn prose(mut self, prose: impl Into<String>) -> Self {
-        self.prose = prose.into();
+        self.prose = on_one_line(prose);
         self
+    }
+}
+
+/// Texts of others may be among the items: names of models, sessions and files.
+fn on_one_line(text: impl Into<String>) -> String {
+    let text = text.into();
+    match sanitize_line(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => clean,
     }
 }
 
@@ -124,7 +135,7 @@ impl Columns {
 impl<T: Clone> Picker<T> {
     pub fn new(title: impl Into<String>, items: Vec<PickerItem<T>>) -> Self {
         let mut picker = Self {
-            title: title.into(),
+            title: on_one_line(title),
             hints: Hints::new(),
             filterable: true,
             items,
@@ -161,7 +172,7 @@ impl<T: Clone> Picker<T> {
     }
 
     pub fn set_title(&mut self, title: impl Into<String>) {
-        self.title = title.into();
+        self.title = on_one_line(title);
     }
 
     pub fn set_hints(&mut self, hints: Hints) {

@@ -5,7 +5,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::ai::{ContentBlock, ToolResultMessage};
 use crate::tui::composer::Composer;
 use crate::tui::term::normalize_paste;
-use crate::tui::text::{Row, copied_text, sanitize};
+use crate::tui::text::{Row, copied_text, sanitize, sanitize_line, visible};
 use crate::tui::widgets::{Picker, PickerItem};
 
 use super::super::overlays::tests::draw_picker;
@@ -140,6 +140,33 @@ fn transcript_fits_every_width_and_sends_no_control_character() {
     }
 }
 
+/// What a row shows of a text, without the blanks that wrapping moves.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[test]
+fn transcript_keeps_every_text_wherever_it_comes_from() {
+    for text in hostile() {
+        // Wide clusters do not fit into narrower rows.
+        for width in [20, 40, 80, 120, 200] {
+            let rows = transcript_rows(&text, width);
+            let shown: String = rows.iter().map(|row| letters(&row.text().replace('↪', ""))).collect();
+            let prompt = letters(&visible(&text));
+            assert!(shown.contains(&prompt), "the prompt {text:?} at {width}: {shown:?}");
+            let clean = letters(&sanitize(&text));
+            let mut expected = vec![format!("CODE{clean}END"), format!("OUTPUT{clean}END")];
+            // In running text, underlines may be marks, and nothing is bold after a blank.
+            if !text.contains('_') && !text.starts_with(char::is_whitespace) {
+                expected.push(format!("Say{clean},{clean}."));
+            }
+            for expected in expected {
+                assert!(shown.contains(&expected), "{expected:?} at {width} is not in {shown:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn copied_code_and_output_are_those_of_the_model_and_the_tool_at_every_width() {
     for text in TEXTS.iter().copied().chain(["\ta\t\u{301}\tb"]) {
@@ -161,18 +188,24 @@ fn copied_code_and_output_are_those_of_the_model_and_the_tool_at_every_width() {
 
 #[test]
 fn pickers_show_and_find_every_text() {
-    for text in TEXTS {
+    for text in hostile() {
         let items = vec![
             PickerItem::new(0, "first"),
-            PickerItem::new(1, *text).note(*text).detail(*text),
+            PickerItem::new(1, &*text).note(&*text).detail(&*text),
             PickerItem::new(2, "last"),
         ];
-        let mut picker = Picker::new(*text, items);
+        let mut picker = Picker::new(&*text, items);
         for width in WIDTHS {
             let rows = draw_picker(&mut picker, width);
             assert!(rows.iter().all(|row| row.width() <= usize::from(width)), "{text:?} at {width}");
+            assert!(rows.iter().all(|row| !row.text().chars().any(char::is_control)), "{text:?} at {width}");
+            let shown: String = rows.iter().map(|row| letters(&row.text())).collect();
+            // Title, label, note and detail.
+            let clean = letters(&sanitize_line(&text));
+            assert!(width < 200 || shown.matches(&clean).count() >= 2, "{text:?}: {shown:?}");
         }
-        let word = text.split_whitespace().max_by_key(|word| word.len()).unwrap();
+        let clean = sanitize(&text);
+        let word = clean.split_whitespace().max_by_key(|word| word.len()).unwrap();
         picker.set_query(word);
         assert!(picker.shown().any(|value| *value == 1), "{word:?} is not found");
     }
