@@ -556,13 +556,35 @@ fn cuts() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![Just(vec![1]), prop::collection::vec(1_usize..40, 1..30)]
 }
 
+/// One width, or several that take turns while a text arrives.
+fn widths() -> impl Strategy<Value = Vec<u16>> {
+    let width = || prop_oneof![1_u16..60, 1_u16..=200];
+    prop_oneof![width().prop_map(|width| vec![width]), prop::collection::vec(width(), 2..5)]
+}
+
 /// Rows that are stable stay as they are, and in the end all rows are those of the whole text.
 fn check_stream(text: &str, cuts: &[usize], width: u16, mermaid: DiagramTiming) -> Result<(), TestCaseError> {
     let options = MarkdownOptions { mermaid, ..MarkdownOptions::default() };
+    check_stream_at(text, cuts, &[width], &options)
+}
+
+/// The same while the width changes with every piece: rows are stable as long as it stays.
+fn check_stream_at(
+    text: &str,
+    cuts: &[usize],
+    widths: &[u16],
+    options: &MarkdownOptions,
+) -> Result<(), TestCaseError> {
     let mut stream = MarkdownStream::new(options.clone());
     let mut rest: Vec<char> = text.chars().collect();
     let mut settled: Vec<Row> = Vec::new();
+    let mut widths = widths.iter().copied().cycle();
+    let mut width = 0;
     for cut in cuts.iter().cycle() {
+        let before = std::mem::replace(&mut width, widths.next().unwrap());
+        if width != before {
+            settled.clear();
+        }
         let taken: String = rest.drain(..(*cut).min(rest.len())).collect();
         stream.push(&taken);
         let rows = stream.rows(width, &THEME, &LOADED).to_vec();
@@ -579,7 +601,7 @@ fn check_stream(text: &str, cuts: &[usize], width: u16, mermaid: DiagramTiming) 
     let streamed = stream.rows(width, &THEME, &LOADED).to_vec();
     prop_assert_eq!(stream.stable_rows(), streamed.len());
     prop_assert_eq!(&streamed[..settled.len()], &settled[..]);
-    prop_assert_eq!(streamed, render(text, width, &THEME, &LOADED, &options));
+    prop_assert_eq!(streamed, render(text, width, &THEME, &LOADED, options));
     Ok(())
 }
 
@@ -612,14 +634,15 @@ proptest! {
 
     #[test]
     fn streaming_ends_in_what_rendering_at_once_gives(
-        text in prop_oneof![documents(), containers()], cuts in cuts(), width in 1_u16..60,
+        text in prop_oneof![documents(), containers()], cuts in cuts(), widths in widths(), links in any::<bool>(),
         mermaid in prop::sample::select(vec![DiagramTiming::Never, DiagramTiming::WhenAnswerEnds, DiagramTiming::WhenFenceCloses]),
     ) {
-        check_stream(&text, &cuts, width, mermaid)?;
+        let options = MarkdownOptions { mermaid, links, ..MarkdownOptions::default() };
+        check_stream_at(&text, &cuts, &widths, &options)?;
     }
 
     #[test]
-    fn lists_and_quotes_look_the_same_while_they_stream(text in containers(), cuts in cuts(), width in 1_u16..60) {
+    fn lists_and_quotes_look_the_same_while_they_stream(text in containers(), cuts in cuts(), width in 1_u16..=200) {
         check_stream(&text, &cuts, width, DiagramTiming::WhenFenceCloses)?;
     }
 
