@@ -5,6 +5,7 @@ mod commands;
 mod debug;
 mod emulators;
 mod enter;
+mod inline;
 mod keys;
 mod late_size;
 mod over_screen;

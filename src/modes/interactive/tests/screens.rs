@@ -5,7 +5,7 @@ use crate::session::{Phase, Question, QuestionId, QuestionKind, QueueView};
 
 use super::*;
 
-const WIDTHS: [u16; 5] = [20, 40, 80, 120, 200];
+pub(super) const WIDTHS: [u16; 5] = [20, 40, 80, 120, 200];
 
 /// The screen at each width.
 pub(super) fn at_all_widths(height: u16, make: impl Fn() -> Stage) -> String {
@@ -38,7 +38,7 @@ fn result(call: &ToolCall, text: &str, details: Option<Value>) -> Message {
 }
 
 /// A conversation with tools, a table, code and a list.
-fn conversation() -> Stage {
+pub(super) fn conversation() -> Stage {
     let read = call("read", json!({ "path": "src/parser.rs", "offset": 1, "limit": 20 }));
     let bash = call("bash", json!({ "command": "cargo test --lib parser -- --nocapture 2>&1 | tail -n 5" }));
     let text = "The parser **rejects** numbers such as `1_000`; both places are fixed.\n\n\
