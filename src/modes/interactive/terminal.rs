@@ -8,6 +8,7 @@ use ratatui::layout::{Position, Size};
 use crate::config::{Env, ResizeMode};
 use crate::tui::term::{
     Control, FrameGuard, FullscreenWindow, InputBroker, ScreenReport, TerminalGuard, TerminalOutput,
+    record_size,
 };
 use crate::util::os::{self, Continuations, StopRequests};
 
@@ -109,6 +110,7 @@ impl Terminal {
         drawing: Drawing,
     ) -> Self {
         let known_size = input.size();
+        record_size(known_size.unwrap_or_else(|| ui.screen.size()));
         Self {
             ui,
             guard,
@@ -303,6 +305,7 @@ impl Terminal {
     pub(super) fn follow_size(&mut self, app: &mut App) {
         self.known_size = self.input.size();
         let size = self.known_size.unwrap_or_else(|| self.ui.screen.size());
+        record_size(size);
         match (&mut self.full, &mut self.over) {
             (Some(full), _) => full.resize(size),
             (None, Some(over)) => over.resize(size),
@@ -327,6 +330,7 @@ impl Terminal {
             }
         }
         size::adopt_size(&mut self.ui, app, &mut self.input, places);
+        record_size(self.ui.screen.size());
     }
 
     /// Whether the frame after [`Self::follow_size`] was shown on a screen of its size. Otherwise the size
@@ -341,6 +345,7 @@ impl Terminal {
         self.known_size = self.input.size();
         let report = self.input.ask_screen();
         let size = report.size.unwrap_or_else(|| self.ui.screen.size());
+        record_size(size);
         (size, report.cursor.unwrap_or(Position::new(0, 0)))
     }
 

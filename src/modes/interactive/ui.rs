@@ -5,7 +5,10 @@ use std::io::{self, Write};
 
 use ratatui::layout::{Position, Size};
 
-use crate::tui::term::{Anchor, Cursor, Frame, FullscreenWindow, InlineWindow, Overlay as ScreenOverlay};
+use crate::tui::term::{
+    Anchor, Cursor, Frame, FullscreenWindow, InlineWindow, Overlay as ScreenOverlay, record_erasure,
+    record_size,
+};
 use crate::tui::text::Row;
 use crate::tui::widgets::DialogCx;
 
@@ -177,6 +180,8 @@ impl<W: Write> Ui<W> {
     /// Clears screen and scrollback; the next frame writes the transcript again.
     pub(super) fn replay(&mut self, app: &mut App, size: Size) {
         app.transcript.replay_whole();
+        record_size(size);
+        record_erasure();
         self.screen.reset(size);
     }
 

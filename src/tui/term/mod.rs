@@ -34,7 +34,7 @@ pub use inline::{Anchor, Cursor, Document, Frame, FrameGuard, InlineWindow, Over
 #[cfg(unix)]
 pub use input::recorded_input;
 pub use input::{InputBroker, InputEvent, ScreenReport, normalize_paste};
-pub use output::{TerminalOutput, record_output};
+pub use output::{TerminalOutput, record_erasure, record_output, record_size};
 pub use picture_codec::picture_strips;
 pub use picture_store::{PictureState, PictureStore};
 pub use probe::{TerminalReply, ask_terminal};
