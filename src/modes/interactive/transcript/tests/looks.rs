@@ -10,7 +10,7 @@ use super::*;
 
 #[test]
 fn a_conversation() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.transcript.header("pi", "v0.1.0", &["escape interrupt · / commands · ctrl+o more"]);
     for message in [
         user("What is in `a.txt`?\nSay it **short**."),
@@ -46,7 +46,7 @@ fn a_conversation() {
 fn prompts_are_shown_as_they_were_typed() {
     let text = "+ a plus\n3. three\n7. seven\n\n  a*b*c and __init__ \\alpha\n<!-- note -->\n\n\n| a | b |\n|---|---|\n\
                 after it\n# x\n&amp; $x^2$ ~~no~~ [l](u)\n```\ncode";
-    let mut stage = Stage::with([user(text)]);
+    let mut stage = TranscriptStage::with([user(text)]);
     let shown = stage.text(60);
     let lines: Vec<&str> = shown.lines().skip(2).map(|line| line.strip_prefix("| ").unwrap_or("")).collect();
     assert_eq!(lines[..text.lines().count()].join("\n"), text);
@@ -59,14 +59,14 @@ fn prompts_are_shown_as_they_were_typed() {
 fn what_cannot_be_seen_in_a_prompt_is_spelt_out() {
     let text =
         "run \u{202e}gpj.exe\u{1b}[2J\u{200b}\n\n```\n\tcode\n```\n\n👩\u{200d}💻 می\u{200c}خواهم ❤\u{fe0f}";
-    let shown = Stage::with([user(text)]).text(60);
+    let shown = TranscriptStage::with([user(text)]).text(60);
     assert!(shown.contains("run <U+202E>gpj.exe<U+001B>[2J<U+200B>"), "{shown}");
     assert!(shown.contains("👩\u{200d}💻 می\u{200c}خواهم ❤\u{fe0f}"), "{shown}");
 }
 
 #[test]
 fn long_prompt_shows_both_ends_until_it_is_expanded() {
-    let mut stage = Stage::with([user(&format!("{}\nWhat is **wrong**?", numbered(100)))]);
+    let mut stage = TranscriptStage::with([user(&format!("{}\nWhat is **wrong**?", numbered(100)))]);
     insta::assert_snapshot!(stage.text(40));
     let rows = stage.text(40).lines().count();
     for width in [20, 80, 120, 200] {
@@ -75,13 +75,13 @@ fn long_prompt_shows_both_ends_until_it_is_expanded() {
     let expanded = stage.expanded(true).text(40);
     assert!(expanded.contains("line 50") && expanded.contains("What is **wrong**?"), "{expanded}");
 
-    let mut stage = Stage::with([user(&"漢字 and words, ".repeat(3_000))]);
+    let mut stage = TranscriptStage::with([user(&"漢字 and words, ".repeat(3_000))]);
     let rows = stage.text(80);
     assert!(rows.lines().count() < 40 && rows.contains("1 more line, ctrl+o to expand"), "{rows}");
     let short_lines: String = (1..=40).map(|n| format!("{n}\n")).collect();
-    let rows = Stage::with([user(&short_lines)]).text(40);
+    let rows = TranscriptStage::with([user(&short_lines)]).text(40);
     assert!(rows.contains("(26 more lines") && rows.contains("| 40"), "{rows}");
-    let mut stage = Stage::with([user(&numbered(30))]);
+    let mut stage = TranscriptStage::with([user(&numbered(30))]);
     assert!(stage.text(40).contains("line 15"), "it is not long");
 }
 
@@ -89,7 +89,7 @@ fn long_prompt_shows_both_ends_until_it_is_expanded() {
 fn a_skill_of_the_user_is_a_row() {
     let block = "<skill name=\"pdf\" location=\"/s/pdf/SKILL.md\">\nReferences are relative to /s/pdf.\n\n\
                  # Reading\n\nUse `pdftotext`.\n</skill>";
-    let mut stage = Stage::with([user(&format!("{block}\n\nread **a.pdf**")), user(block)]);
+    let mut stage = TranscriptStage::with([user(&format!("{block}\n\nread **a.pdf**")), user(block)]);
     insta::assert_snapshot!(stage.text(40), @"
     |
     |
@@ -108,7 +108,7 @@ fn a_skill_of_the_user_is_a_row() {
 
 #[test]
 fn thinking_runs_are_one_cell_and_can_be_hidden() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.answer();
     stage.begin(0, BlockKind::Thinking).delta(0, "First");
     stage.begin(1, BlockKind::Thinking).delta(1, "Second\n").delta(1, "\nthird");
@@ -136,7 +136,7 @@ fn thinking_runs_are_one_cell_and_can_be_hidden() {
 fn calls_that_wait_have_no_clock_until_they_run() {
     let bash = call("bash", json!({ "command": "make" }));
     let read = call("read", json!({ "path": "a.txt" }));
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.answer().start_call(&bash).start_call(&read).wait(5_000);
     insta::assert_snapshot!(stage.text(40));
     for call in [&bash, &read] {
@@ -149,7 +149,7 @@ fn calls_that_wait_have_no_clock_until_they_run() {
 
 #[test]
 fn bash_while_it_runs() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.answer().begin(0, BlockKind::ToolCall { id: "call-bash".into(), name: "bash".into() });
     insta::assert_snapshot!(stage.text(40), @"
     |
@@ -378,7 +378,7 @@ fn pictures_by_address() {
     ");
     let content = json!([{ "type": "text", "text": "look" }, at("https://x/y.png")]);
     let said = serde_json::from_value(json!({ "role": "user", "content": content })).unwrap();
-    insta::assert_snapshot!(Stage::with([said]).text(40), @"
+    insta::assert_snapshot!(TranscriptStage::with([said]).text(40), @"
     |
     |
     | look
@@ -394,7 +394,7 @@ fn edit_asks_then_shows_what_changed() {
         { "oldText": "gone", "newText": "" },
     ] });
     let edit = call("edit", arguments);
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.run_call(&edit);
     insta::assert_snapshot!(stage.text(40), @"
     |
@@ -446,7 +446,7 @@ fn edit_that_failed() {
 
 #[test]
 fn write_shows_its_content_as_it_arrives() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.answer().begin(0, BlockKind::ToolCall { id: "w".into(), name: "write".into() });
     stage.delta(0, r#"{"path":"out.rs","content":"fn a() {}\n"#);
     insta::assert_snapshot!(stage.text(40), @"
@@ -588,7 +588,7 @@ fn other_tools_show_their_arguments() {
 
 #[test]
 fn failed_answers_say_why() {
-    let mut stage = Stage::with([
+    let mut stage = TranscriptStage::with([
         failed(StopReason::Error, vec![says("Half an ans")], "overloaded: try again later"),
         failed(StopReason::Aborted, vec![], "Request was aborted"),
         answer(StopReason::Length, vec![says("So long")]),
@@ -612,7 +612,7 @@ fn failed_answers_say_why() {
 #[test]
 fn calls_of_a_failed_answer_say_why() {
     let ls = call("ls", json!({ "path": "src" }));
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.answer().begin(0, BlockKind::ToolCall { id: ls.id.clone(), name: "ls".into() });
     let block = AssistantBlock::ToolCall(ls);
     let message = failed(StopReason::Aborted, vec![block], "Request was aborted");
@@ -630,7 +630,7 @@ fn calls_of_a_failed_answer_say_why() {
 #[test]
 fn progress_of_a_command_is_written_over_while_it_runs_as_afterwards() {
     let id = BashId::default;
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.event(SessionEvent::BashStarted { id: id(), command: "make".into(), exclude_from_context: false });
     for chunk in ["start\n 10%", "\r 50%\r 99%", "\r100%"] {
         stage.event(SessionEvent::BashOutput { id: id(), chunk: chunk.into() });
@@ -652,7 +652,7 @@ fn progress_of_a_command_is_written_over_while_it_runs_as_afterwards() {
 
 #[test]
 fn commands_of_the_user() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     let started = |command: &str, exclude_from_context| SessionEvent::BashStarted {
         id: BashId::default(),
         command: command.to_owned(),
@@ -726,7 +726,7 @@ fn commands_of_the_user() {
 
 #[test]
 fn notices_of_one_level_replace_each_other_until_something_follows() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     for (level, text) in [
         (NoticeLevel::Info, "Thinking level: low"),
         (NoticeLevel::Info, "Thinking level: high"),
@@ -759,7 +759,7 @@ fn notices_of_one_level_replace_each_other_until_something_follows() {
 
 #[test]
 fn summaries_and_custom_messages() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     let mut append = |body: EntryBody| {
         let entry = Entry { id: EntryId::new("x"), parent_id: None, timestamp: String::new(), body };
         stage.event(SessionEvent::EntryAppended(Arc::new(entry)));
@@ -817,7 +817,7 @@ fn summaries_and_custom_messages() {
 }
 
 /// The texts of row `index` whose style passes `test`.
-fn spans(stage: &Stage, index: usize, test: impl Fn(ratatui::style::Style) -> bool) -> Vec<String> {
+fn spans(stage: &TranscriptStage, index: usize, test: impl Fn(ratatui::style::Style) -> bool) -> Vec<String> {
     let row = stage.transcript.row(index);
     let spans = row.line.spans.iter().filter(|span| test(span.style));
     spans.map(|span| span.content.to_string()).collect()
@@ -846,7 +846,7 @@ fn what_differs_within_a_line_is_set_off() {
 fn diff_of_a_call_looks_the_same_before_and_after_it_ran() {
     let edits = json!([{ "oldText": "let a = 1;\nlet b;\n", "newText": "let a = 2;\nlet b;\nlet c;\n" }]);
     let edit = call("edit", json!({ "path": "x.rs", "edits": edits }));
-    let drawn = |stage: &mut Stage| {
+    let drawn = |stage: &mut TranscriptStage| {
         stage.transcript.highlighter.load();
         stage.layout(40);
         let lines = (4..8).map(|index| {
@@ -857,7 +857,7 @@ fn diff_of_a_call_looks_the_same_before_and_after_it_ran() {
         });
         lines.collect::<Vec<_>>()
     };
-    let mut running = Stage::new();
+    let mut running = TranscriptStage::new();
     running.run_call(&edit);
     let details = Some(json!({ "diff": "-1 let a = 1;\n+1 let a = 2;\n 2 let b;\n+3 let c;" }));
     let mut done = called(&edit, ToolResultMessage { details, ..result(&edit, "done") });
@@ -877,7 +877,7 @@ fn diff_of_a_call_looks_the_same_before_and_after_it_ran() {
 fn call_that_never_ran_has_no_duration_live_or_resumed() {
     let bash = call("bash", json!({ "command": "make" }));
     let skipped = ToolResultMessage { duration_ms: None, ..error(&bash, crate::agent::SKIPPED_CALL) };
-    let mut live = Stage::new();
+    let mut live = TranscriptStage::new();
     live.run_call(&bash).wait(2_000);
     live.agent(AgentEvent::ToolEnd { call_id: bash.id.clone(), result: Arc::new(skipped.clone()) });
     let mut resumed = called(&bash, skipped);
@@ -896,7 +896,7 @@ fn call_that_never_ran_has_no_duration_live_or_resumed() {
 fn what_cannot_be_seen_is_spelt_out_in_calls_and_commands() {
     let check = |name: &str, arguments: Value, expected: &[&str]| {
         let call = call(name, arguments);
-        let mut running = Stage::new();
+        let mut running = TranscriptStage::new();
         for shown in [running.run_call(&call).text(60), called(&call, result(&call, "a\u{1b}[31mb")).text(60)]
         {
             let shown = shown.replace(" …", "");
@@ -919,7 +919,7 @@ fn what_cannot_be_seen_is_spelt_out_in_calls_and_commands() {
     let content = "a\u{200b}\tb\r\n\u{7f}";
     check("write", json!({ "path": "x", "content": content }), &["| a<U+200B>   b", "| <U+007F>"]);
     check("deploy", json!({ "to": "prod\u{2066}" }), &["| deploy to=prod<U+2066>"]);
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.event(SessionEvent::BashStarted {
         id: BashId::default(),
         command: "rm \u{202e}txt".into(),
@@ -934,11 +934,11 @@ fn what_cannot_be_seen_is_spelt_out_in_calls_and_commands() {
 #[test]
 fn the_box_shows_how_the_call_went() {
     let ls = call("ls", json!({}));
-    let background = |stage: &mut Stage| {
+    let background = |stage: &mut TranscriptStage| {
         stage.layout(40);
         stage.transcript.row(1).line.spans[0].style.bg
     };
-    let mut running = Stage::new();
+    let mut running = TranscriptStage::new();
     running.run_call(&ls);
     let color = |token| running.theme.color(token);
     let [pending, success, failure] =

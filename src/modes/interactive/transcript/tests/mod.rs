@@ -23,13 +23,13 @@ use crate::tui::theme::{Appearance, ColorDepth, Theme};
 use super::{Transcript, ViewSettings};
 
 /// A transcript with what it needs to be drawn.
-struct Stage {
+struct TranscriptStage {
     transcript: Transcript,
     theme: Theme,
     now: Duration,
 }
 
-impl Stage {
+impl TranscriptStage {
     fn new() -> Self {
         let highlighter = Highlighter::new();
         let (cwd, home) = (PathBuf::from("/home/me/proj"), PathBuf::from("/home/me"));
@@ -174,8 +174,8 @@ fn error(call: &ToolCall, text: &str) -> ToolResultMessage {
 }
 
 /// A finished call, as a stored session shows it.
-fn called(call: &ToolCall, result: ToolResultMessage) -> Stage {
-    Stage::with([
+fn called(call: &ToolCall, result: ToolResultMessage) -> TranscriptStage {
+    TranscriptStage::with([
         answer(StopReason::ToolUse, vec![AssistantBlock::ToolCall(call.clone())]),
         Message::ToolResult(Arc::new(result)),
     ])

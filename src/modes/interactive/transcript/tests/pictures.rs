@@ -26,7 +26,7 @@ fn with_image(call: &ToolCall) -> ToolResultMessage {
 }
 
 /// Makes the terminal one with pictures, and returns those that it is asked to show.
-fn show_pictures(stage: &mut Stage, format: PictureFormat) -> PictureGallery {
+fn show_pictures(stage: &mut TranscriptStage, format: PictureFormat) -> PictureGallery {
     let gallery = PictureGallery::default();
     let view = PictureView { cell: (10, 20), max_columns: 60, format, gallery: gallery.clone() };
     stage.change_view(|settings| settings.pictures = Some(view));
@@ -64,7 +64,7 @@ fn images_are_pictures_where_the_terminal_shows_them_and_lines_elsewhere() {
 }
 
 /// The rows that have a part of a picture, as its number, column and columns.
-fn parts(stage: &mut Stage, width: u16) -> Vec<(u16, u16, u16)> {
+fn parts(stage: &mut TranscriptStage, width: u16) -> Vec<(u16, u16, u16)> {
     stage.layout(width);
     let row = |index| stage.transcript.row(index).picture;
     let pictures = (0..stage.transcript.len()).filter_map(row);
@@ -116,7 +116,7 @@ fn images_of_prompts_are_shown_below_their_text() {
     let blocks = vec![ContentBlock::text("What is this?"), ContentBlock::Image(image(20, 20))];
     let content = crate::ai::UserContent::Blocks(blocks);
     let message = UserMessage { content, ..UserMessage::new("", vec![], Millis(0)) };
-    let mut stage = Stage::with([Message::User(message)]);
+    let mut stage = TranscriptStage::with([Message::User(message)]);
     let gallery = show_pictures(&mut stage, PictureFormat::Kitty);
     let text = stage.text(60);
     assert_eq!(split(&text).0, [2]);
@@ -145,7 +145,7 @@ fn image_bytes_leave_memory_when_the_terminal_has_the_picture_or_never_shows_it(
         let calls = answer(StopReason::ToolUse, vec![AssistantBlock::ToolCall(read.clone())]);
         let mut messages = vec![calls, Message::ToolResult(result)];
         messages.extend((0..n_after).map(|n| user(&format!("prompt {n}"))));
-        let mut stage = Stage::with(messages);
+        let mut stage = TranscriptStage::with(messages);
         let gallery = shows_pictures.then(|| show_pictures(&mut stage, PictureFormat::Kitty));
         assert!(held.upgrade().is_some(), "it may be drawn");
         stage.layout(80);

@@ -8,7 +8,7 @@ use crate::tui::text::Row;
 use super::*;
 
 /// An answer with a text and a call, which is run.
-fn turn(stage: &mut Stage) {
+fn turn(stage: &mut TranscriptStage) {
     let read = call("read", json!({ "path": "a.txt" }));
     let message = answer(StopReason::ToolUse, vec![says("Reading."), AssistantBlock::ToolCall(read.clone())]);
     stage.agent(AgentEvent::MessageEnd(Arc::new(user("go"))));
@@ -20,7 +20,7 @@ fn turn(stage: &mut Stage) {
 #[test]
 fn a_frame_costs_the_same_however_long_the_transcript_is() {
     let renders = |n_turns: usize| {
-        let mut stage = Stage::new();
+        let mut stage = TranscriptStage::new();
         (0..n_turns).for_each(|_| turn(&mut stage));
         stage.answer().begin(0, BlockKind::Text).layout(80);
         let before = stage.transcript.renders();
@@ -41,7 +41,7 @@ fn a_frame_costs_the_same_however_long_the_transcript_is() {
 
 #[test]
 fn arguments_are_read_once_per_frame() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.answer().begin(0, BlockKind::ToolCall { id: "c".into(), name: "write".into() }).layout(80);
     let before = stage.transcript.renders();
     stage.delta(0, r#"{"path":"#).delta(0, r#""a.txt","#).delta(0, r#""content":"x"#);
@@ -53,7 +53,7 @@ fn arguments_are_read_once_per_frame() {
 fn rows_that_arrive_before_a_layout_at_another_width_follow_those_that_were_there() {
     use crate::tui::term::Relayout as _;
 
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     (0..3).for_each(|_| turn(&mut stage));
     stage.layout(80);
     let len = stage.transcript.len();
@@ -71,7 +71,7 @@ fn rows_that_arrive_before_a_layout_at_another_width_follow_those_that_were_ther
 
 #[test]
 fn a_replay_draws_the_end_and_says_that_there_is_more() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.transcript.header("pi", "v1", &[]);
     (0..2_000).for_each(|_| turn(&mut stage));
     // A few screens are enough, unless the user asks for more.
@@ -92,7 +92,7 @@ fn a_replay_draws_the_end_and_says_that_there_is_more() {
 #[test]
 fn earlier_entries_of_a_session_are_mentioned() {
     let check = |n_earlier, expected: &str| {
-        let mut stage = Stage::new();
+        let mut stage = TranscriptStage::new();
         stage.event(SessionEvent::Opened(Arc::new(Opened { tail: vec![], n_earlier })));
         assert_eq!(stage.text(80), expected);
     };
@@ -104,7 +104,7 @@ fn earlier_entries_of_a_session_are_mentioned() {
 
 #[test]
 fn a_running_call_holds_back_what_is_below() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     let sleep = call("bash", json!({ "command": "sleep 9" }));
     stage.run_call(&sleep);
     stage.agent(AgentEvent::MessageEnd(Arc::new(user("hurry")))).layout(80);
@@ -117,7 +117,7 @@ fn a_running_call_holds_back_what_is_below() {
 
 #[test]
 fn elapsed_time_is_drawn_every_second() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.run_call(&call("bash", json!({ "command": "sleep 9" }))).layout(80);
     let before = stage.transcript.renders();
     for _ in 0..40 {
@@ -129,7 +129,7 @@ fn elapsed_time_is_drawn_every_second() {
 
 #[test]
 fn an_answer_that_ends_otherwise_keeps_the_rows_that_are_stable() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.answer().begin(0, BlockKind::Text).delta(0, "one\n\ntwo\n\nthree\n").layout(40);
     assert_eq!(stage.transcript.stable(), 4);
     let block = says("ONE\n\nTWO\n\nTHREE");
@@ -140,8 +140,8 @@ fn an_answer_that_ends_otherwise_keeps_the_rows_that_are_stable() {
 
 #[test]
 fn an_error_that_is_retried_is_shown_once() {
-    let mut stage = Stage::new();
-    let attempt = |stage: &mut Stage| {
+    let mut stage = TranscriptStage::new();
+    let attempt = |stage: &mut TranscriptStage| {
         let message = failed(StopReason::Error, vec![], "overloaded");
         stage.answer().agent(AgentEvent::MessageEnd(Arc::new(message)));
     };
@@ -163,7 +163,7 @@ fn an_error_that_is_retried_is_shown_once() {
 fn a_result_is_shared_with_its_cell_and_never_copied() {
     let read = call("read", json!({ "path": "a.txt" }));
     let shared = Arc::new(result(&read, "alpha"));
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.run_call(&read);
     stage.agent(AgentEvent::ToolEnd { call_id: read.id.clone(), result: Arc::clone(&shared) });
     assert_eq!(Arc::strong_count(&shared), 2, "the test has one, and the cell");
@@ -172,7 +172,7 @@ fn a_result_is_shared_with_its_cell_and_never_copied() {
     assert_eq!(Arc::strong_count(&shared), 2, "the message is of the result the cell has");
 
     let stored = Arc::new(result(&read, "beta"));
-    let mut stage = Stage::with([
+    let mut stage = TranscriptStage::with([
         answer(StopReason::ToolUse, vec![AssistantBlock::ToolCall(read.clone())]),
         Message::ToolResult(Arc::clone(&stored)),
     ]);
@@ -182,7 +182,7 @@ fn a_result_is_shared_with_its_cell_and_never_copied() {
 
 #[test]
 fn an_aborted_run_ends_its_calls() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.run_call(&call("bash", json!({ "command": "sleep 9" }))).layout(80);
     stage.event(SessionEvent::Settled { aborted: true });
     assert!(stage.text(80).contains("Operation aborted"));
@@ -191,7 +191,7 @@ fn an_aborted_run_ends_its_calls() {
 
 #[test]
 fn leaving_settles_everything() {
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.event(SessionEvent::BashStarted {
         id: BashId::default(),
         command: "top".into(),
@@ -210,7 +210,7 @@ fn nothing_dangerous_reaches_a_row() {
     let arguments = json!({ "command": bad, "path": bad, "pattern": bad, "glob": bad, "content": bad,
         "timeout": 1e300, "offset": -5, "limit": 1e300, bad: bad,
         "edits": [{ "oldText": bad, "newText": "b" }] });
-    let mut stage = Stage::with([user(bad)]);
+    let mut stage = TranscriptStage::with([user(bad)]);
     stage.transcript.header("pi", "v1", &["hint"]);
     for name in ["bash", "read", "edit", "write", "grep", "find", "ls", bad] {
         let call = call(name, arguments.clone());
@@ -355,7 +355,7 @@ proptest! {
         view in any::<(bool, bool)>(),
         batches in prop::collection::vec(prop::collection::vec(any_event(), 1..4), 1..25),
     ) {
-        let mut stage = Stage::new();
+        let mut stage = TranscriptStage::new();
         stage.change_view(|settings| (settings.expanded, settings.hide_thinking) = view);
         let mut stable: Vec<Row> = Vec::new();
         for batch in batches {

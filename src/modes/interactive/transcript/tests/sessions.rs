@@ -7,11 +7,11 @@ use crate::session::Entry;
 use super::*;
 
 /// The session in a fixture, opened.
-fn open(name: &str) -> Stage {
+fn open(name: &str) -> TranscriptStage {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions").join(name);
     let text = fs::read_to_string(path).unwrap();
     let tail = text.lines().skip(1).map(|line| Arc::new(Entry::parse(line).unwrap())).collect();
-    let mut stage = Stage::new();
+    let mut stage = TranscriptStage::new();
     stage.transcript.open(&Opened { tail, n_earlier: Some(0) }, Path::new("/home/user/project"));
     stage
 }
