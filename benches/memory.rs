@@ -9,6 +9,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::path::PathBuf;
 
 use ratatui::layout::Size;
 
@@ -52,9 +53,9 @@ fn main() {
     pty.kill_hard();
 
     let home = TestHome::with_server(server.url());
-    write_long_session(&home);
+    let session = write_long_session(&home);
     for what in ["after the first resume of 10,000 messages", "after the second resume"] {
-        let pty = start(&home, &["--continue"]);
+        let pty = start(&home, &["--session", &session.to_string_lossy()]);
         // The last message is an answer of many words.
         pty.wait("the end of the session", |rows| rows.iter().filter(|row| row.len() > 60).count() > 8);
         pty.keys("typed");
@@ -77,12 +78,13 @@ fn start(home: &TestHome, args: &[&str]) -> Pty {
 }
 
 /// A session of 400 bytes a message in the project of the user.
-fn write_long_session(home: &TestHome) {
+fn write_long_session(home: &TestHome) -> PathBuf {
     let folder = home.agent().join("sessions/--all--");
     fs::create_dir_all(&folder).expect("the folder is writable");
     let session = LongSession::plain(10_000, 400);
-    let written = session.write(&folder.join("long.jsonl"), "long", &home.project().to_string_lossy());
-    written.expect("the folder is writable");
+    let path = folder.join("long.jsonl");
+    session.write(&path, "long", &home.project().to_string_lossy()).expect("the folder is writable");
+    path
 }
 
 fn print_memory(when: &str, pty: &Pty) {
