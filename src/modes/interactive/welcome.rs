@@ -8,7 +8,7 @@ use crate::tui::keymap::Keymap;
 pub(super) fn hints(keymap: &Keymap, session: &SessionState) -> Vec<String> {
     let key = |id: &str| keymap.hint(id);
     let mut lines = vec![format!(
-        "{} interrupt · {} twice quit · / commands · ! bash · {} more output",
+        "{} interrupt · {} twice quit · / commands · ! bash · {} expand",
         key("app.interrupt"),
         key("app.clear"),
         key("app.tools.expand")
