@@ -62,8 +62,7 @@ pub(crate) async fn check(bench: &SessionBench, moment: &Moment, damage: &Damage
             // Damage can rename the directory in the header. The user is told to recreate it;
             // here the header gets its old one back, so that nothing is created elsewhere.
             if let OpenSession::File(path) = &open {
-                let text = fs::read_to_string(path).unwrap();
-                fs::write(path, text.replacen(&cwd, &bench.path("work").to_string_lossy(), 1)).unwrap();
+                set_directory(path, &bench.path("work"));
             }
             bench.open(open).await
         }
@@ -105,6 +104,15 @@ pub(crate) fn restore(folder: &Path, files: &Files) {
     for (name, bytes) in files {
         fs::write(folder.join(name), &**bytes).unwrap();
     }
+}
+
+/// Writes `directory` into the header of a session file, however damage spells the old one.
+fn set_directory(path: &Path, directory: &Path) {
+    let text = fs::read_to_string(path).unwrap();
+    let (header, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let mut header: Value = serde_json::from_str(header).unwrap();
+    header["cwd"] = directory.to_string_lossy().into();
+    fs::write(path, format!("{header}\n{rest}")).unwrap();
 }
 
 fn is_session(path: &Path) -> bool {
