@@ -155,14 +155,16 @@ async fn record_of_a_session_replays_to_the_same_screen() {
     let rows = replay(&record, &events, 64);
     assert_each_once(0..60, &rows);
     // What other programs write is not in it: the line that says how to resume.
-    let shown = |rows: &[String]| -> Vec<String> {
-        rows.iter().filter(|row| row.trim().starts_with("line ")).cloned().collect()
-    };
-    assert_eq!(shown(&rows), shown(&everything));
+    assert_eq!(answer_rows(&rows), answer_rows(&everything));
     use std::os::unix::fs::PermissionsExt as _;
     for path in [path.clone(), home.home().join("record.events")] {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
+}
+
+/// The rows of the answer.
+fn answer_rows(rows: &[String]) -> Vec<&String> {
+    rows.iter().filter(|row| row.trim().starts_with("line ")).collect()
 }
 
 /// Sizes and erasures are not in the bytes; the file beside the record has them.
@@ -198,8 +200,5 @@ async fn record_of_a_resized_and_redrawn_session_replays_to_the_same_screen() {
     check(&record, &events);
     let rows = replay(&record, &events, 64);
     assert_each_once(0..60, &rows);
-    let shown = |rows: &[String]| -> Vec<String> {
-        rows.iter().filter(|row| row.trim().starts_with("line ")).cloned().collect()
-    };
-    assert_eq!(shown(&rows), shown(&everything));
+    assert_eq!(answer_rows(&rows), answer_rows(&everything));
 }

@@ -221,6 +221,11 @@ impl<W: Write> InlineWindow<W> {
         self.traits = traits;
     }
 
+    /// What is known of the terminal so far.
+    pub fn traits(&self) -> ReflowTraits {
+        self.traits
+    }
+
     pub fn size(&self) -> Size {
         self.canvas.size()
     }
