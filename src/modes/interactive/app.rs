@@ -212,16 +212,18 @@ impl App {
 
     /// Says why the text stays in the editor.
     fn refuse(&mut self, refused: &Refused) {
-        let name = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
         match refused {
             Refused::Unknown { line } => {
                 let commands = commands::all().map(|command| command.name);
                 let templates = self.session.templates.iter().map(|template| template.name.as_str());
                 let known: Vec<&str> = commands.chain(templates).collect();
-                self.fail(&unknown_command(&name(line), &known));
+                self.fail(&unknown_command(commands::name_of(line), &known));
             }
             Refused::Space => self.fail("a command follows the slash without a space"),
-            Refused::TakesNoArguments { line } => self.fail(&format!("/{} takes no arguments", name(line))),
+            Refused::TakesNoArguments { line } => {
+                self.fail(&format!("/{} takes no arguments", commands::name_of(line)))
+            }
+            Refused::WrongArguments { why, .. } => self.fail(why),
             Refused::Working { .. } => self.fail(&Refusal::Working.to_string()),
             Refused::CommandRuns => {
                 let key = self.keymap.hint("app.interrupt");

@@ -5,6 +5,7 @@ use crate::session::{Phase, SessionState, is_urgent};
 use crate::tui::keymap::Keymap;
 
 use super::super::slash::is_unsupported;
+use super::commands::{self, name_of};
 use super::input_area::Planned;
 use super::prompt::{Refused, Submission, classify};
 
@@ -23,7 +24,7 @@ pub(super) fn enter_label(planned: &Planned, session: &SessionState, keymap: &Ke
         Submission::DeliverQueue => enter("deliver queued messages now"),
         // What was not typed must be readable before it is run.
         Submission::Command(line) if is_completed => enter(&format!("run /{}", line.trim())),
-        Submission::Command(line) => enter(&format!("run /{}", first_word(&line))),
+        Submission::Command(line) => enter(&format!("run /{}", name_of(&line))),
         Submission::Bash { exclude_from_context: true, .. } => enter("run, hidden from the model"),
         Submission::Bash { exclude_from_context: false, .. } => enter("run and show the model"),
         Submission::MissingSkill(_) => {
@@ -66,20 +67,27 @@ fn prompt_label(
 fn refusal(refused: &Refused) -> String {
     match refused {
         Refused::Unknown { line } if line.is_empty() => String::new(),
-        Refused::Unknown { line } if is_unsupported(first_word(line)) => {
-            format!("/{} is not supported yet", first_word(line))
+        Refused::Unknown { line } if is_unsupported(name_of(line)) => {
+            format!("/{} is not supported yet", name_of(line))
         }
-        Refused::Unknown { line } => format!("no command /{}", first_word(line)),
+        Refused::Unknown { line } => format!("no command /{}", name_of(line)),
         Refused::Space => "no command, a space follows the slash".to_owned(),
-        Refused::TakesNoArguments { line } => format!("/{} takes no arguments", first_word(line)),
-        Refused::Working { line } => format!("no /{} while the agent works", first_word(line)),
+        Refused::TakesNoArguments { line } => format!("/{} takes no arguments", name_of(line)),
+        Refused::WrongArguments { line, .. } => wrong_arguments(line),
+        Refused::Working { line } => format!("no /{} while the agent works", name_of(line)),
         Refused::CommandRuns => "a command is still running".to_owned(),
         Refused::NoBashCommand => "nothing to run yet".to_owned(),
     }
 }
 
-fn first_word(line: &str) -> &str {
-    line.split_whitespace().next().unwrap_or_default()
+/// As short as the border needs it; Enter gives the whole reason.
+fn wrong_arguments(line: &str) -> String {
+    match commands::find(line) {
+        Some((command, args)) if commands::lacks_arguments(command, args) => {
+            format!("/{} needs {}", command.name, command.args)
+        }
+        _ => format!("wrong argument for /{}", name_of(line)),
+    }
 }
 
 #[cfg(test)]
@@ -135,6 +143,18 @@ mod tests {
             check(session, "!", "enter: nothing to run yet");
             check(session, "/", "");
         }
+        check(&idle, "/handoff", "enter: /handoff needs GOAL");
+        check(&idle, "/handoff  tests", "enter: run /handoff");
+        check(&idle, "/import ''", "enter: /import needs FILE");
+        check(&idle, "/import ", "enter: /import needs FILE");
+        check(&idle, "/thinking banana", "enter: wrong argument for /thinking");
+        check(&idle, "/thinking high", "enter: run /thinking");
+        check(&idle, "/trace --tool", "enter: wrong argument for /trace");
+        check(&idle, "/trace --tool bash", "enter: run /trace");
+        check(&idle, "/compact --edit", "enter: run /compact");
+        check(&idle, "/compact --hard", "enter: wrong argument for /compact");
+        check(&idle, "/export 'a b.html'", "enter: run /export");
+        check(&idle, "/export a.pdf", "enter: wrong argument for /export");
         check(&idle, "/etc/hosts has what?", "");
         check(&idle, "/compact", "enter: run /compact");
         check(&working(), "/compact the tests", "enter: no /compact while the agent works");

@@ -64,6 +64,11 @@ pub(super) enum Refused {
     TakesNoArguments {
         line: String,
     },
+    /// An argument is missing or of no use.
+    WrongArguments {
+        line: String,
+        why: String,
+    },
     /// The agent works.
     Working {
         line: String,
@@ -327,7 +332,7 @@ pub(super) fn classify(trimmed: &str, session: &SessionState) -> Submission {
 
 /// What Enter does with a text that begins with a slash, here without it; `None` for a prompt.
 fn classify_command(line: &str, session: &SessionState) -> Option<Submission> {
-    let name = line.split_whitespace().next().unwrap_or_default();
+    let name = commands::name_of(line);
     let line = line.to_owned();
     if commands::is_command(name) {
         if line.contains('\n') {
@@ -339,7 +344,10 @@ fn classify_command(line: &str, session: &SessionState) -> Option<Submission> {
             Some((command, args)) if commands::waits_for_agent(command, args, session) => {
                 Submission::Refused(Refused::Working { line })
             }
-            Some(_) => Submission::Command(line),
+            Some((command, args)) => match commands::wrong_arguments(command, args, session) {
+                Some(why) => Submission::Refused(Refused::WrongArguments { line, why }),
+                None => Submission::Command(line),
+            },
         });
     }
     // The session replaces the call by the template's text.

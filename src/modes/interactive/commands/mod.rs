@@ -14,6 +14,8 @@ pub(super) use model::open_models;
 pub(super) use session::{ask_to_import, new_session, open_fork, open_queue, open_tree, open_tree_at};
 pub(super) use view::on_themes;
 
+use session::unquoted;
+
 /// A slash command.
 pub(super) struct Command {
     pub(super) name: &'static str,
@@ -41,6 +43,37 @@ pub(super) fn waits_for_agent(command: &Command, args: &str, session: &SessionSt
     let shows_draft =
         session.summary_draft.is_some() && args.split_whitespace().next().is_some_and(|arg| arg == "--edit");
     session.phase != Phase::Idle && WAIT_FOR_AGENT.contains(&command.name) && !shows_draft
+}
+
+/// What a command's arguments are checked with before it runs: the reason to refuse them.
+type Check = fn(&str, &SessionState) -> Option<String>;
+
+const CHECKS: &[(&str, Check)] = &[
+    ("compact", session::check_compact),
+    ("export", session::check_export),
+    ("thinking", model::check_level),
+    ("trace", session::check_trace),
+];
+
+/// Why this command cannot do anything with these arguments.
+pub(super) fn wrong_arguments(command: &Command, args: &str, session: &SessionState) -> Option<String> {
+    let name = command.name;
+    if lacks_arguments(command, args) {
+        return Some(format!("/{name} needs an argument: /{name} {}", command.args));
+    }
+    let (_, check) = CHECKS.iter().find(|(checked, _)| *checked == name)?;
+    check(args, session)
+}
+
+/// Whether the command does nothing without arguments and has none; brackets in the table mark
+/// optional ones.
+pub(super) fn lacks_arguments(command: &Command, args: &str) -> bool {
+    !command.args.is_empty() && !command.args.starts_with('[') && unquoted(args).is_empty()
+}
+
+/// The name in a line that has no slash; empty if it begins with no word.
+pub(super) fn name_of(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or_default()
 }
 
 /// All commands, in the order help lists them.
@@ -73,6 +106,9 @@ mod tests {
         for command in all() {
             assert!(names.insert(command.name), "{} twice", command.name);
             assert!(!command.help.is_empty() && !command.help.ends_with('.'), "{}", command.name);
+        }
+        for name in CHECKS.iter().map(|(name, _)| name).chain(WAIT_FOR_AGENT).chain(ENDING) {
+            assert!(names.contains(name), "no command {name}");
         }
     }
 

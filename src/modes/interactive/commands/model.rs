@@ -1,7 +1,7 @@
 //! Commands about the model.
 
 use crate::ai::ThinkingLevel;
-use crate::session::{Scope, SessionCommand};
+use crate::session::{Scope, SessionCommand, SessionState};
 
 use super::super::app::App;
 use super::super::msg::{Effect, WorldEffect};
@@ -38,6 +38,19 @@ fn open_scope(app: &mut App, out: &mut Vec<Effect>) {
     app.dialogs.open_scope(&app.session);
 }
 
+/// Why `/thinking` does not take this level.
+pub(super) fn check_level(args: &str, session: &SessionState) -> Option<String> {
+    if args.is_empty() || ThinkingLevel::parse(args).is_some() {
+        return None;
+    }
+    let levels = session.model.thinking_levels();
+    if levels.len() < 2 {
+        return Some(format!("{} has no thinking levels", session.model.id));
+    }
+    let names: Vec<&str> = levels.into_iter().map(ThinkingLevel::name).collect();
+    Some(format!("“{args}” is not a thinking level; use one of {}", names.join(", ")))
+}
+
 fn thinking(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     if args.is_empty() {
         if let Err(refusal) = app.dialogs.open_thinking(&app.session) {
@@ -45,18 +58,7 @@ fn thinking(app: &mut App, args: &str, out: &mut Vec<Effect>) {
         }
         return;
     }
-    match ThinkingLevel::parse(args) {
-        Some(level) => {
-            out.push(Effect::session(SessionCommand::SetThinking { level, scope: Scope::Session }));
-        }
-        None if app.session.model.thinking_levels().len() < 2 => {
-            app.fail(&format!("{} has no thinking levels", app.session.model.id));
-        }
-        None => {
-            let names: Vec<&str> =
-                app.session.model.thinking_levels().into_iter().map(ThinkingLevel::name).collect();
-            let why = format!("\"{args}\" is not a thinking level; use one of {}", names.join(", "));
-            app.fail(&why);
-        }
+    if let Some(level) = ThinkingLevel::parse(args) {
+        out.push(Effect::session(SessionCommand::SetThinking { level, scope: Scope::Session }));
     }
 }

@@ -1,8 +1,8 @@
 //! Commands about the session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::session::{EntryId, IfBusy, SessionCommand};
+use crate::session::{EntryId, IfBusy, SessionCommand, SessionState};
 use crate::util::paths;
 
 use super::super::super::export::ExportFormat;
@@ -49,12 +49,7 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "handoff",
         args: "GOAL",
         help: "Draft the prompt of a new session for a goal from this conversation",
-        run: |app, args, out| {
-            if args.is_empty() {
-                return app.fail("name the goal of the new session: /handoff GOAL");
-            }
-            out.push(Effect::session(SessionCommand::Handoff { goal: args.to_owned() }));
-        },
+        run: |_, args, out| out.push(Effect::session(SessionCommand::Handoff { goal: args.to_owned() })),
     },
     Command {
         name: "tree",
@@ -126,24 +121,37 @@ pub(super) const COMMANDS: &[Command] = &[
     Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(ScreenEffect::Quit.into()) },
 ];
 
-/// Shows the trace of what is on disk.
-fn trace(app: &mut App, args: &str, out: &mut Vec<Effect>) {
+/// Why `/trace` does not take these options.
+pub(super) fn check_trace(args: &str, _: &SessionState) -> Option<String> {
+    call_filter(args).err()
+}
+
+fn call_filter(args: &str) -> Result<CallFilter, String> {
     let mut filter = CallFilter::default();
     let mut words = args.split_whitespace();
     while let Some(word) = words.next() {
         match word {
             "--failed" => filter.kind = CallKind::Failed,
             "--slow" => filter.kind = CallKind::Slow,
-            "--tool" => match words.next() {
-                Some(name) => filter.tool = Some(name.to_owned()),
-                None => return app.fail("name the tool: /trace --tool NAME"),
-            },
+            "--tool" => {
+                let name = words.next().ok_or("name the tool: /trace --tool NAME")?;
+                filter.tool = Some(name.to_owned());
+            }
             other => {
                 let options = "--failed, --slow and --tool NAME";
-                return app.fail(&format!("/trace does not know “{other}”; its options are {options}"));
+                return Err(format!("/trace does not know “{other}”; its options are {options}"));
             }
         }
     }
+    Ok(filter)
+}
+
+/// Shows the trace of what is on disk.
+fn trace(app: &mut App, args: &str, out: &mut Vec<Effect>) {
+    let filter = match call_filter(args) {
+        Ok(filter) => filter,
+        Err(why) => return app.fail(&why),
+    };
     match app.session.path.clone().filter(|_| app.session.on_disk) {
         Some(path) => out.push(WorldEffect::ReadTrace { path, filter }.into()),
         None => app.tell("This session has no file to trace yet."),
@@ -192,10 +200,8 @@ pub(in super::super) fn open_fork(_: &mut App, out: &mut Vec<Effect>) {
 
 /// Looks whether there is something to import before it asks.
 fn import(app: &mut App, args: &str, out: &mut Vec<Effect>) {
-    match path_argument(app, args) {
-        None => app.fail("name the session file to import: /import FILE"),
-        Some(path) => out.push(WorldEffect::CheckImport { path, line: format!("import {args}") }.into()),
-    }
+    let path = path_argument(app, args);
+    out.push(WorldEffect::CheckImport { path, line: format!("import {args}") }.into());
 }
 
 /// Asks before the session in a file takes the place of this one.
@@ -209,23 +215,28 @@ pub(in super::super) fn ask_to_import(app: &mut App, path: PathBuf) {
     }
 }
 
-fn export(app: &mut App, args: &str, out: &mut Vec<Effect>) {
-    let path = path_argument(app, args);
-    let format = path.as_deref().map_or(Some(ExportFormat::Html), ExportFormat::of_file);
-    match format {
-        Some(format) => {
-            let line = ["export", args].join(" ").trim_end().to_owned();
-            out.push(WorldEffect::Export(ExportRequest { path, format, secrets: None, line }).into());
-        }
-        None => app.fail("end the name of the file in .html, .md or .jsonl: /export FILE"),
-    }
+/// Why `/export` does not know what to write.
+pub(super) fn check_export(args: &str, _: &SessionState) -> Option<String> {
+    let is_known = args.is_empty() || ExportFormat::of_file(Path::new(unquoted(args))).is_some();
+    (!is_known).then(|| "end the name of the file in .html, .md or .jsonl: /export FILE".to_owned())
 }
 
-/// A path as the user typed it, in quotes or not; `None` if there is none.
-fn path_argument(app: &App, args: &str) -> Option<PathBuf> {
-    let quoted = |quote: char| args.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-    let text = quoted('"').or_else(|| quoted('\'')).unwrap_or(args);
-    (!text.is_empty()).then(|| app.session.cwd.join(paths::expand_home(text, app.home.as_deref())))
+fn export(app: &mut App, args: &str, out: &mut Vec<Effect>) {
+    let path = (!args.is_empty()).then(|| path_argument(app, args));
+    let format = path.as_deref().and_then(ExportFormat::of_file).unwrap_or(ExportFormat::Html);
+    let line = ["export", args].join(" ").trim_end().to_owned();
+    out.push(WorldEffect::Export(ExportRequest { path, format, secrets: None, line }).into());
+}
+
+/// A path as the user typed it, in quotes or not.
+fn path_argument(app: &App, args: &str) -> PathBuf {
+    app.session.cwd.join(paths::expand_home(unquoted(args), app.home.as_deref()))
+}
+
+/// A text without the quotes around it.
+pub(super) fn unquoted(text: &str) -> &str {
+    let within = |quote: char| text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    within('"').or_else(|| within('\'')).unwrap_or(text)
 }
 
 /// Starts a new session; asks first if that would cancel work.
@@ -233,12 +244,15 @@ pub(in super::super) fn new_session(_: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::session(SessionCommand::New { if_busy: IfBusy::Refuse }));
 }
 
-fn compact(app: &mut App, args: &str, out: &mut Vec<Effect>) {
+/// Why `/compact` does not take this option.
+pub(super) fn check_compact(args: &str, _: &SessionState) -> Option<String> {
+    let option = args.split_whitespace().next().filter(|word| word.starts_with("--") && *word != "--edit")?;
+    Some(format!("/compact has no option {option}; there is only --edit"))
+}
+
+fn compact(_: &mut App, args: &str, out: &mut Vec<Effect>) {
     let (with_review, focus) = match args.split_once(char::is_whitespace).unwrap_or((args, "")) {
         ("--edit", focus) => (true, focus.trim()),
-        (option, _) if option.starts_with("--") => {
-            return app.fail(&format!("/compact has no option {option}; there is only --edit"));
-        }
         _ => (false, args),
     };
     let focus = (!focus.is_empty()).then(|| focus.to_owned());
