@@ -53,7 +53,7 @@ pub(super) struct Terminal {
     /// The size that the system knew when the screen last followed it; the terminal's may be newer.
     known_size: Option<Size>,
     /// Whether the next frame asks for the sizes around it.
-    asks_sizes: bool,
+    is_guarded: bool,
     drawing: Drawing,
     /// When rows with pictures last moved on the alternate screen.
     moved_at: Duration,
@@ -122,7 +122,7 @@ impl Terminal {
             left_at: None,
             has_drawn_inline: false,
             known_size,
-            asks_sizes: false,
+            is_guarded: false,
             drawing,
             moved_at: Duration::ZERO,
             is_lent: false,
@@ -311,8 +311,8 @@ impl Terminal {
             (None, Some(over)) => over.resize(size),
             (None, None) => {
                 self.adopt_size(app, None);
-                self.asks_sizes = self.input.reports_size();
-                if self.asks_sizes {
+                self.is_guarded = self.input.reports_size();
+                if self.is_guarded {
                     self.ui.screen.guard_next_frame(FrameGuard::AskSizes);
                 }
             }
@@ -336,8 +336,15 @@ impl Terminal {
     /// Whether the frame after [`Self::follow_size`] was shown on a screen of its size. Otherwise the size
     /// must be followed again.
     pub(super) fn was_shown(&mut self) -> bool {
-        !std::mem::take(&mut self.asks_sizes)
-            || size::was_shown(&mut self.ui, self.input.sizes_around_frame())
+        if !std::mem::take(&mut self.is_guarded) {
+            return true;
+        }
+        if !self.ui.screen.has_asked_sizes() {
+            // The frame was drawn on the alternate screen.
+            self.ui.screen.guard_next_frame(FrameGuard::AskNothing);
+            return true;
+        }
+        size::was_shown(&mut self.ui, self.input.sizes_around_frame())
     }
 
     /// Size and cursor of the main screen, after something else was shown.

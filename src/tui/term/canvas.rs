@@ -71,6 +71,8 @@ pub struct Canvas<W> {
     /// Whether the next frame asks which size the terminal has before and after it, and where its cursor
     /// is then.
     pub(super) asks_sizes: bool,
+    /// Whether the last frame asked.
+    pub(super) asked_sizes: bool,
     pictures: ScreenPictures,
 }
 
@@ -89,6 +91,7 @@ impl<W: Write> Canvas<W> {
             prompt_marks: false,
             cursor_hidden: false,
             asks_sizes: false,
+            asked_sizes: false,
             pictures: ScreenPictures::default(),
         };
         canvas.set_size(size);
@@ -414,6 +417,7 @@ impl<W: Write> Canvas<W> {
     pub fn flush(&mut self) -> io::Result<()> {
         let body = self.bytes.take();
         let asks = std::mem::take(&mut self.asks_sizes);
+        self.asked_sizes = asks;
         if body.is_empty() && !asks {
             return Ok(());
         }

@@ -106,6 +106,8 @@ pub enum FrameGuard {
     StartAtCursor,
     /// It asks which size the terminal has before and after it, and where its cursor is then.
     AskSizes,
+    /// It asks nothing any more.
+    AskNothing,
 }
 
 /// How much of a document that replaces another one is written below it.
@@ -334,7 +336,13 @@ impl<W: Write> InlineWindow<W> {
         match guard {
             FrameGuard::StartAtCursor => self.canvas.start_at_cursor(self.canvas.cursor()),
             FrameGuard::AskSizes => self.canvas.asks_sizes = true,
+            FrameGuard::AskNothing => self.canvas.asks_sizes = false,
         }
+    }
+
+    /// Whether the frame that [`FrameGuard::AskSizes`] is for was drawn, and no other one since.
+    pub fn has_asked_sizes(&self) -> bool {
+        !self.canvas.asks_sizes && self.canvas.asked_sizes
     }
 
     /// Corrects the size for which the last frame was painted: the terminal had another one when the frame

@@ -57,6 +57,8 @@ pub struct InputBroker {
     sizes: Vec<Size>,
     /// What the numbers of these reports mean, once one of them was the size that the system knew.
     size_form: Option<SizeForm>,
+    /// Whether the last query for the cursor was not answered, as by a connection that stalls.
+    is_silent: bool,
 }
 
 /// Which number of a reported size is the first one.
@@ -163,7 +165,7 @@ impl InputBroker {
     }
 
     /// Queries the terminal for cursor and size at one moment; blocks for the answer, usually some
-    /// milliseconds, and at most for two seconds. The size is the system's if the terminal does not report
+    /// milliseconds, and at most for two seconds, or 0.2 if the last query was not answered. The size is the system's if the terminal does not report
     /// its own.
     pub fn ask_screen(&mut self) -> ScreenReport {
         let (first, second) = match self.questions.take() {
@@ -212,11 +214,19 @@ impl InputBroker {
         self.cursor = None;
         self.sizes.clear();
         self.parser.expects_cursor = true;
-        let deadline = Instant::now() + CURSOR_LIMIT;
+        let limit = if self.is_silent { ANSWER_LIMIT } else { CURSOR_LIMIT };
+        let deadline = Instant::now() + limit;
         while self.cursor.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
-            let bytes = self.reader.as_ref()?.bytes_within(left).ok()??;
+            let Some(Ok(Some(bytes))) = self.reader.as_ref().map(|reader| reader.bytes_within(left)) else {
+                break;
+            };
             self.understand(&bytes);
+        }
+        self.is_silent = self.cursor.is_none();
+        if self.is_silent {
+            // Frames ask for sizes only while the terminal answers.
+            self.size_form = None;
         }
         self.cursor
     }
@@ -400,6 +410,19 @@ mod tests {
         assert_eq!(left(ANSWER_AGE - ANSWER_LIMIT / 2), ANSWER_LIMIT / 2);
         assert_eq!(left(ANSWER_AGE * 2), Duration::ZERO);
         assert_eq!(answers_until(None, now), now);
+    }
+
+    #[test]
+    fn terminal_that_fell_silent_is_asked_less_and_waited_for_less_until_it_answers() {
+        let (mut broker, mut keys) = broker();
+        (broker.is_silent, broker.size_form) = (true, Some(SizeForm::Rows));
+        let asked_at = Instant::now();
+        assert_eq!(broker.wait_for_cursor(), None);
+        assert!(asked_at.elapsed() < CURSOR_LIMIT);
+        assert!(broker.is_silent && !broker.reports_size());
+        keys.write_all(b"\x1b[3;5R").unwrap();
+        assert_eq!(broker.wait_for_cursor(), Some(Position::new(4, 2)));
+        assert!(!broker.is_silent);
     }
 
     #[test]
