@@ -16,6 +16,7 @@ use crate::ai::{Message, ThinkingLevel};
 use super::super::slash::command_name;
 use super::attachments::Attachments;
 use super::commands;
+use super::login::may_be_key;
 
 /// The editor at the bottom of the screen.
 pub(super) struct PromptEditor {
@@ -293,12 +294,11 @@ fn typed_text(body: &EntryBody) -> Option<String> {
     }
 }
 
-/// Whether the user may have typed a key after `/login PROVIDER`, where it does
-/// not belong.
+/// Whether the user may have typed a key after `/login` or `/login PROVIDER`, where it does not belong.
 fn may_hold_key(submission: &Submission) -> bool {
     let Submission::Command(line) = submission else { return false };
-    let mut words = line.split_whitespace();
-    matches!(words.next(), Some("login" | "logout")) && words.nth(1).is_some()
+    matches!(commands::name_of(line), "login" | "logout")
+        && commands::find(line).is_some_and(|(_, argument)| may_be_key(argument))
 }
 
 /// What Enter does with a text in the present state of the session.
@@ -479,7 +479,9 @@ mod tests {
             assert_eq!(may_hold_key(&Submission::Command(line.to_owned())), expected, "{line}");
         };
         check("login openai sk-canary", true);
-        check("login openai", false);
+        check("login AKLT0123456789abcdef", true);
+        check("login amazon-bedrock", false);
+        check("login", false);
         check("model openai/gpt a", false);
     }
 

@@ -20,12 +20,7 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-fn list(app: &mut App, purpose: Purpose, args: &str, out: &mut Vec<Effect>) {
-    if args.contains(char::is_whitespace) {
-        // The text may be a key, so it is neither repeated nor left in the editor.
-        app.running_command = None;
-        return app.fail("enter only the provider's name; pi asks for the key next");
-    }
+fn list(_: &mut App, purpose: Purpose, args: &str, out: &mut Vec<Effect>) {
     let wanted = (!args.is_empty()).then(|| args.to_owned());
     out.push(LoginEffect::List { purpose, wanted }.into());
 }

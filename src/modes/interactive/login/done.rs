@@ -6,7 +6,7 @@ use crate::util::nearest::most_similar_first;
 
 use super::super::app::App;
 use super::super::msg::Effect;
-use super::{KeyChange, LoginDialog, LoginDone, LoginEffect, Purpose};
+use super::{KeyChange, LoginDialog, LoginDone, LoginEffect, Purpose, may_be_key};
 
 /// Shows the result of an effect of keys and accounts.
 pub(in super::super) fn on_done(app: &mut App, done: LoginDone, out: &mut Vec<Effect>) {
@@ -32,6 +32,10 @@ pub(in super::super) fn on_done(app: &mut App, done: LoginDone, out: &mut Vec<Ef
                 }
                 (Some(provider), Purpose::Logout) => {
                     out.push(LoginEffect::Forget(provider.keys.id).into());
+                }
+                (None, _) if may_be_key(&name) => {
+                    // Neither repeated nor put into the editor, whose text is stored as a draft.
+                    app.fail("enter only the provider's name; pi asks for the key next");
                 }
                 (None, Purpose::Login) => {
                     let why = format!("there is no provider \"{name}\"; there is {known}");

@@ -11,6 +11,7 @@ mod providers;
 mod sign_in;
 
 use crate::config::{ProviderKeys, Secret, SignInMethod, SignInOffer, SignInRequest, SignInStep};
+use crate::session::find_secrets;
 
 use super::overlays::ModelChoice;
 
@@ -114,4 +115,10 @@ impl LoginProvider {
     pub(super) fn is_named(&self, name: &str) -> bool {
         self.keys.id.eq_ignore_ascii_case(name) || self.keys.name.eq_ignore_ascii_case(name)
     }
+}
+
+/// Whether the argument of `/login` may be a key instead of a provider's name.
+pub(super) fn may_be_key(text: &str) -> bool {
+    let is_long = text.len() > 32 || (text.len() >= 12 && text.contains(|c: char| c.is_ascii_digit()));
+    is_long || text.contains(char::is_whitespace) || !find_secrets(text).is_empty()
 }

@@ -45,10 +45,16 @@ fn a_command_that_cannot_run_stays_in_the_editor() {
         assert!(stage.screen(100, 24).join("\n").contains("Error: "), "{line}");
     }
     // It may be a key.
-    let mut stage = Stage::new();
-    assert_eq!(run(&mut stage, "/login acme sk-canary"), []);
-    assert_eq!(stage.editor(), "|");
-    assert!(!stage.screen(100, 24).join("\n").contains("canary"));
+    for argument in ["acme sk-canary", "AKLTcanary0123456789"] {
+        let mut stage = Stage::new();
+        run(&mut stage, &format!("/login {argument}"));
+        let (wanted, providers) = (Some(argument.to_owned()), providers());
+        let listed = LoginDone::Listed { purpose: Purpose::Login, wanted, providers };
+        let screen = answer(&mut stage, EffectDone::Login(listed));
+        assert!(screen.contains("enter only the provider's name"), "{screen}");
+        assert!(!screen.contains("canary"), "{screen}");
+        assert_eq!(stage.editor(), "|");
+    }
 }
 
 #[test]
