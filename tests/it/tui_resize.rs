@@ -624,6 +624,16 @@ fn an_unanswered_cursor_query_loses_no_shell_row_and_leaves_one_dock() {
 }
 
 #[test]
+fn a_resize_before_a_repaint_that_is_due_finds_the_window() {
+    for size in [Size::new(70, 30), Size::new(120, 20), Size::new(90, 40)] {
+        let mut stage = long_session::<ReflowingTerminal>(Size::new(120, 30), ReflowTraits::of("tmux"));
+        stage.window.repaint();
+        stage.resize(size);
+        stage.check();
+    }
+}
+
+#[test]
 fn another_document_begins_below_the_settled_rows_of_the_old_one() {
     let mut stage = long_session::<ReflowingTerminal>(Size::new(80, 24), ReflowTraits::of("tmux"));
     stage.stream(5);

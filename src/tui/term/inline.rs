@@ -165,6 +165,8 @@ struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Nothing,
+    /// Draw the rows that are on the screen again.
+    Repaint,
     /// Blank the rows from `origin` on, one by one.
     EraseOwnRows,
     /// The same, and separate them from rows that the terminal wrapped.
@@ -209,7 +211,7 @@ impl<W: Write> InlineWindow<W> {
     /// Whether a document of `len` rows leaves rows at the end of the screen blank although
     /// others have left it, because it became shorter.
     pub fn leaves_blank(&self, len: usize) -> bool {
-        let goes_on = self.start.is_none() && self.due == Due::Nothing && !self.borrowing;
+        let goes_on = self.start.is_none() && self.is_on_screen() && !self.borrowing;
         goes_on && self.pushed > 0 && len < self.pushed + usize::from(self.height() - self.origin)
     }
 
@@ -291,8 +293,7 @@ impl<W: Write> InlineWindow<W> {
     /// the cursor; `reply` is the reported position of the cursor. The next
     /// frame must follow before the size changes again.
     pub fn resized(&mut self, size: Size, reply: Option<Position>, rows: &dyn Relayout) {
-        // Otherwise nothing of the window is on the screen.
-        let place = (self.due == Due::Nothing).then(|| {
+        let place = self.is_on_screen().then(|| {
             let picture = self.picture();
             let found = picture.positions(size, reply, &self.traits);
             self.traits = picture.learned(size, &found, self.traits);
@@ -317,7 +318,7 @@ impl<W: Write> InlineWindow<W> {
     /// The first row on the screen after a change to `size`, if the terminal has moved unsettled rows to its
     /// scrollback. `reply` is the reported position of the cursor.
     pub fn first_kept(&self, size: Size, reply: Option<Position>) -> Option<usize> {
-        if self.due != Due::Nothing || self.start.is_some() || self.gap || self.shown.top < self.pushed {
+        if !self.is_on_screen() || self.start.is_some() || self.gap || self.shown.top < self.pushed {
             return None;
         }
         let picture = self.picture();
@@ -373,9 +374,13 @@ impl<W: Write> InlineWindow<W> {
     /// Draws all rows of the window again with the next frame.
     pub fn repaint(&mut self) {
         if self.due == Due::Nothing {
-            self.canvas.forget();
-            self.due = Due::EraseOwnRows;
+            self.due = Due::Repaint;
         }
+    }
+
+    /// Whether the rows of the last frame are on the screen.
+    fn is_on_screen(&self) -> bool {
+        matches!(self.due, Due::Nothing | Due::Repaint)
     }
 
     fn picture(&self) -> Picture {
@@ -598,6 +603,10 @@ impl<W: Write> InlineWindow<W> {
     fn settle_due(&mut self, document: &dyn Document) -> io::Result<()> {
         match std::mem::replace(&mut self.due, Due::Nothing) {
             Due::Nothing => Ok(()),
+            Due::Repaint => {
+                self.canvas.forget();
+                (self.origin..self.height()).try_for_each(|y| self.canvas.erase_row(y))
+            }
             Due::EraseOwnRows => (self.origin..self.height()).try_for_each(|y| self.canvas.erase_row(y)),
             Due::EraseWrappedRows => {
                 let erasing =
@@ -635,7 +644,7 @@ impl<W: Write> InlineWindow<W> {
         let settled = self.stable.saturating_sub(self.shown.top);
         let end = narrow(settled).min(self.shown.used.saturating_sub(self.origin)) + self.origin;
         for (y, row) in covered {
-            if self.due != Due::Nothing {
+            if !self.is_on_screen() {
                 self.canvas.erase_row(y)?;
             }
             self.canvas.show([(y, Cow::Owned(row))])?;
