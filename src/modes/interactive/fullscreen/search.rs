@@ -34,6 +34,8 @@ pub(super) struct Search {
     /// Matches in the earlier sections that were counted. A section may leave memory, so they are
     /// counted when a match in it is shown.
     pub(super) counted: BTreeMap<usize, usize>,
+    /// The matches in the rows of the transcript in memory, and which rows these were.
+    pub(super) recent: Option<((Spot, Spot), Vec<Extent>)>,
 }
 
 /// The place of a match among all, from the first row on.
@@ -77,7 +79,8 @@ impl Search {
     /// Follows a change of the query.
     pub(super) fn on_typed(&mut self) {
         self.query = self.field.text().chars().flat_map(char::to_lowercase).collect();
-        (self.current, self.count, self.note) = (None, None, None);
+        self.note = None;
+        self.forget_current();
         self.forget_sections();
         self.waiting = (!self.query.is_empty()).then_some(Step { forward: true, is_deep: false });
     }
@@ -90,25 +93,31 @@ impl Search {
 
     /// Forgets the current match, because rows are others.
     pub(super) fn forget_current(&mut self) {
-        (self.current, self.count) = (None, None);
+        (self.current, self.count, self.recent) = (None, None, None);
     }
 
-    /// Goes to a match. Counts those of its part and of the transcript, so that the work is that of a
-    /// search that finds nothing.
+    /// Goes to a match. Counts those of its part and of the transcript: once, the work is that of a search
+    /// that finds nothing.
     pub(super) fn go_to(&mut self, found: Extent, rows: &mut Scrollback<'_>) {
-        let recent = self.matches_in(RECENT, rows);
+        let (recent, bounds) = (self.recent.take(), rows.bounds(RECENT));
+        let mut recent = recent.filter(|(counted, _)| Some(*counted) == bounds).map(|(_, matches)| matches);
         let here = if found.from.spot.part == RECENT {
-            recent.iter().position(|other| *other == found)
+            let place = |matches: &Vec<Extent>| matches.iter().position(|other| *other == found);
+            // The last row may have got more text.
+            recent = recent.filter(|matches| place(matches).is_some());
+            place(recent.get_or_insert_with(|| self.matches_in(RECENT, rows)))
         } else {
             let matches = self.matches_in(found.from.spot.part, rows);
             self.counted.insert(found.from.spot.part, matches.len());
             matches.iter().position(|other| *other == found)
         };
+        let recent = recent.unwrap_or_else(|| self.matches_in(RECENT, rows));
         let before: usize = self.counted.range(..found.from.spot.part).map(|(_, n_matches)| n_matches).sum();
         let of = self.counted.values().sum::<usize>() + recent.len();
         let is_counted = |sections: &Vec<usize>| sections.iter().all(|part| self.counted.contains_key(part));
         let is_least = rows.transcript.has_earlier() && !self.sections.as_ref().is_some_and(is_counted);
         self.count = here.map(|here| Count { nth: before + here + 1, of, is_least });
+        self.recent = bounds.map(|bounds| (bounds, recent));
         self.current = Some(found);
         self.note = None;
     }
