@@ -105,19 +105,11 @@ impl PromptEditor {
         self.composer.text().starts_with('!')
     }
 
-    /// The text that Enter submits, as far as it decides what Enter does: of a prompt that begins with a paste,
-    /// the beginning.
+    /// The text that Enter submits, as far as it decides what Enter does: of one with a large paste, the
+    /// beginning, because this is read for each frame.
     pub(super) fn submitted(&self) -> String {
-        const BEGINNING: usize = 200;
-        let text = self.composer.text();
-        if !text.trim_start().starts_with(['/', '!', '[']) {
-            return text;
-        }
-        let expanded = self.composer.expanded_text();
-        match expanded.trim_start() {
-            command if command.starts_with(['/', '!']) => command.to_owned(),
-            prompt => prompt.chars().take(BEGINNING).collect(),
-        }
+        const LIMIT_BYTES: usize = 16 << 10;
+        self.composer.expanded_start(LIMIT_BYTES)
     }
 
     /// What becomes of the text; removes it from the editor unless it stays there.

@@ -151,6 +151,11 @@ impl Composer {
         self.markers.expand(&self.model.text())
     }
 
+    /// The first `limit` bytes of [`Self::expanded_text`] or somewhat more, at the cost of only these.
+    pub fn expanded_start(&self, limit: usize) -> String {
+        self.markers.expand_start(&self.model.text(), limit)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.model.is_empty()
     }

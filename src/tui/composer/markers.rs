@@ -85,11 +85,23 @@ impl Markers {
 
     /// The text with every marker of a paste replaced by the pasted text.
     pub(super) fn expand(&self, text: &str) -> String {
+        self.expand_start(text, usize::MAX)
+    }
+
+    /// The beginning of the text that [`Self::expand`] returns: at least `limit` bytes of it, or all. Of a
+    /// paste, no more is copied.
+    pub(super) fn expand_start(&self, text: &str, limit: usize) -> String {
         let mut expanded = String::with_capacity(text.len());
         let mut done = 0;
         for Found { range, content } in self.find(text) {
             expanded.push_str(&text[done..range.start]);
-            expanded.push_str(content.unwrap_or(&text[range.clone()]));
+            let content = content.unwrap_or(&text[range.clone()]);
+            let left = limit.saturating_sub(expanded.len());
+            if left < content.len() {
+                expanded.push_str(&content[..content.ceil_char_boundary(left)]);
+                return expanded;
+            }
+            expanded.push_str(content);
             done = range.end;
         }
         expanded.push_str(&text[done..]);
@@ -214,6 +226,21 @@ mod tests {
         let expanded = markers.expand(&format!("é {label} {label}"));
         let ranges = markers.expanded_ranges(&format!("é {label} {label}"));
         assert_eq!(ranges.iter().map(|range| &expanded[range.clone()]).collect::<Vec<_>>(), [&big, &big]);
+    }
+
+    #[test]
+    fn beginning_of_an_expanded_text_ends_within_a_paste() {
+        let mut markers = Markers::default();
+        let big = "é".repeat(1_001);
+        let label = markers.add(&big).map(str::to_owned).unwrap();
+        let text = format!("é {label} end");
+        let whole = markers.expand(&text);
+        for limit in [0, 1, 2, 3, 4, 1_000, 2_004, 2_005, 9_000] {
+            let start = markers.expand_start(&text, limit);
+            assert!(whole.starts_with(&start), "{limit}");
+            assert!(start.len() >= limit.min(whole.len()), "{limit}");
+        }
+        assert!(markers.expand_start(&text, 100).len() < 110);
     }
 
     #[test]
