@@ -172,3 +172,18 @@ async fn images_are_attached_from_the_clipboard_and_by_dropping_files() {
     assert_eq!(kinds, ["text", "image", "image"]);
     quit(pty);
 }
+
+/// The session knows more than the editor, for example that there is nothing to compact.
+#[test]
+fn a_command_that_the_session_refuses_returns_to_the_editor() {
+    let home = TestHome::with_server("http://127.0.0.1:1");
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("/compact keep the names of files\r");
+    pty.wait_text("there is nothing to compact");
+    pty.wait("the line in the editor", |rows| {
+        rows.iter().any(|row| row.trim() == "/compact keep the names of files")
+    });
+    pty.keys("\x03\x04");
+    assert!(pty.end().0.success());
+}

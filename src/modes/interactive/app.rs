@@ -531,7 +531,8 @@ impl App {
             EffectDone::QueueTaken(taken) => {
                 let key = self.keymap.hint("app.message.followUp");
                 if !taken.follow_up.is_empty() && !key.is_empty() {
-                    let hint = format!("it left the queue; {key} queues it again until the agent is done");
+                    let hint =
+                        format!("the text left the queue; {key} queues it again until the agent is done");
                     self.status.hint = Some(hint);
                 }
                 self.input.prompt.restore(taken);

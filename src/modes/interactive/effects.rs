@@ -126,6 +126,14 @@ impl Effects {
                 let mark = if *exclude_from_context { "!!" } else { "!" };
                 PromptDraft::from(format!("{mark}{command}").as_str())
             }
+            SessionCommand::Compact { focus, with_review } => {
+                let option = if *with_review { "--edit " } else { "" };
+                let line = format!("compact {option}{}", focus.as_deref().unwrap_or_default());
+                return self.command_line(command.clone(), line.trim_end().to_owned());
+            }
+            SessionCommand::Handoff { goal } => {
+                return self.command_line(command.clone(), format!("handoff {goal}"));
+            }
             _ => return self.link.send(command),
         };
         let done = self.done.clone();
@@ -136,6 +144,17 @@ impl Effects {
                 // The end of the session is reported elsewhere.
                 let error = (error != SessionError::Ended).then(|| error.to_string());
                 drop(done.send(EffectDone::Refused { prompt, error }));
+            }
+        });
+    }
+
+    /// Sends what a line with the user's own words means; if it is rejected, the line returns to the editor.
+    fn command_line(&self, command: SessionCommand, line: String) {
+        let (answer, done) = (self.link.handle().post(command), self.done.clone());
+        tokio::spawn(async move {
+            // The end of the session is reported elsewhere.
+            if let Err(error @ SessionError::Refused(_)) = answer.await {
+                drop(done.send(EffectDone::CommandFailed { line, error: error.to_string() }));
             }
         });
     }
