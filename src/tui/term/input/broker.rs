@@ -340,7 +340,7 @@ impl InputBroker {
 }
 
 /// The events of bytes that a terminal sent, in the pieces in which they arrived. An Escape at
-/// the end is a key, as after a pause. Answers of the terminal are recognised however they
+/// the end is a key, as after a pause. Answers of the terminal are whole and recognised however they
 /// are cut if `expects_answers`; otherwise they must begin in one piece.
 pub fn recorded_input<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -348,6 +348,7 @@ pub fn recorded_input<'a>(
 ) -> Vec<InputEvent> {
     let (mut parser, mut sent) = (Parser::default(), Vec::new());
     parser.n_asked = if expects_answers { u8::MAX } else { 0 };
+    parser.has_whole_answers = expects_answers;
     for piece in pieces {
         parser.feed(piece, &mut sent);
     }

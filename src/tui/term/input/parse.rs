@@ -42,6 +42,8 @@ pub(super) struct Parser {
     /// Whether the sequence began like an answer at once, which nobody types: tmux passes on
     /// answers of its terminal after its own last one.
     is_answer: bool,
+    /// Whether no answer has lost its beginning. A lost one can only be told by where a read begins.
+    pub(super) has_whole_answers: bool,
     /// Whether the terminal's Backspace sends 0x08, which is ctrl+h elsewhere.
     pub(super) erases_with_ctrl_h: bool,
 }
@@ -49,8 +51,8 @@ pub(super) struct Parser {
 impl Parser {
     /// Parses one read of the terminal and appends the completed items.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut impl Extend<Sent>) {
-        // What comes after text was typed with it. An answer that is due comes as a whole.
-        let may_be_cut = self.sequence.is_empty() && self.n_asked == 0;
+        // What comes after text was typed with it.
+        let may_be_cut = self.sequence.is_empty() && !self.has_whole_answers;
         let mut n_lost = if may_be_cut { cut_answer(bytes) } else { 0 };
         for (at, byte) in bytes.iter().enumerate() {
             if n_lost > 0 {
@@ -560,6 +562,9 @@ mod tests {
             }
             check(&format!("c0c/0c0c/0c0c{end}abc"), 3);
             check(&format!("c/0c0c{end}"), 0);
+            let mut parser = Parser { n_asked: 1, ..Parser::default() };
+            let sent = parse(&mut parser, &[format!("c/0c0c{end}").as_bytes(), b"x"]);
+            assert_eq!(sent, [plain('x')], "while answers are due");
         }
         // What people type and paste, also before such keys.
         check("c0c/0c0c/0c0c", 13);
