@@ -63,6 +63,11 @@ impl Dirs {
         self.agent.join("seen-version")
     }
 
+    /// The last crashes.
+    pub fn crash_log_file(&self) -> PathBuf {
+        self.agent.join("crashes.json")
+    }
+
     /// Keys and accounts.
     pub fn auth_file(&self) -> PathBuf {
         self.agent.join("auth.json")

@@ -459,6 +459,27 @@ async fn what_is_wrong_in_a_file_is_said_once() {
     assert_eq!(said, 1);
 }
 
+#[test]
+fn a_crash_is_told_once_at_the_next_start() {
+    let home = TestHome::new();
+    let file = home.agent().join("crashes.json");
+    let now_ms = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let timestamp = pi::util::clock::iso8601(u64::try_from(now_ms).unwrap());
+    let crash = serde_json::json!([{ "timestamp": timestamp, "message": "the screen broke" }]);
+    fs::write(&file, crash.to_string()).unwrap();
+    for n_told in [1, 0] {
+        let pty = Pty::start(&home, SIZE, &[]);
+        pty.wait_idle();
+        if n_told == 1 {
+            pty.wait_text("the screen broke. Please report it with");
+        }
+        pty.keys("\x04");
+        let (_, everything, _) = pty.end();
+        assert_eq!(everything.join("\n").matches("the screen broke").count(), n_told);
+    }
+    assert!(fs::read_to_string(file).unwrap().contains("\"notified\": true"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn quit_and_resume_by_the_printed_line() {
     let (server, home, pty) =

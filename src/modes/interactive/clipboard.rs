@@ -156,9 +156,13 @@ fn fit(bytes: &[u8], limits: &ImageLimits) -> Result<Image, String> {
 /// # Errors
 /// Why there is nothing to insert.
 fn from_clipboard(env: &Env, limits: &ImageLimits) -> Result<AttachDone, String> {
-    let read = match env.is_set("WAYLAND_DISPLAY").then(WaylandClipboard::new).flatten() {
-        Some(clipboard) => clipboard.read(),
-        None => read_native(),
+    let read = if env.is_set("TERMUX_VERSION") {
+        read_termux(TERMUX_PASTE)
+    } else {
+        match env.is_set("WAYLAND_DISPLAY").then(WaylandClipboard::new).flatten() {
+            Some(clipboard) => clipboard.read(),
+            None => read_native(),
+        }
     };
     match read? {
         Held::Files(files) => {
@@ -215,6 +219,17 @@ fn read_native() -> Result<Held, String> {
     }
 }
 
+/// Prints the text in Android's clipboard; a program of the app Termux:API.
+const TERMUX_PASTE: &str = "termux-clipboard-get";
+
+/// The clipboard of Android, as `program` prints it: text only.
+fn read_termux(program: &str) -> Result<Held, String> {
+    let text = run(program, &[]).ok_or_else(|| {
+        format!("{program} failed; install the app Termux:API and run: pkg install termux-api")
+    })?;
+    Ok(Held::Text(String::from_utf8_lossy(&text).into_owned()))
+}
+
 /// The clipboard of Wayland, which `wl-paste` reads.
 struct WaylandClipboard {
     types: Vec<String>,
@@ -223,13 +238,13 @@ struct WaylandClipboard {
 impl WaylandClipboard {
     /// `None` if the program is not there.
     fn new() -> Option<Self> {
-        let types = run(&["--list-types"])?;
+        let types = run(WAYLAND_PASTE, &["--list-types"])?;
         Some(Self { types: String::from_utf8_lossy(&types).lines().map(str::to_owned).collect() })
     }
 
     fn read(&self) -> Result<Held, String> {
         if self.has("text/uri-list") {
-            let list = run(&["--type", "text/uri-list"]).unwrap_or_default();
+            let list = run(WAYLAND_PASTE, &["--type", "text/uri-list"]).unwrap_or_default();
             let files = files_of(&String::from_utf8_lossy(&list));
             if !files.is_empty() {
                 return Ok(Held::Files(files));
@@ -237,9 +252,9 @@ impl WaylandClipboard {
         }
         let image = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
         if let Some(kind) = image.into_iter().find(|kind| self.has(kind)) {
-            return run(&["--type", kind]).map(Held::Image).ok_or_else(|| EMPTY.to_owned());
+            return run(WAYLAND_PASTE, &["--type", kind]).map(Held::Image).ok_or_else(|| EMPTY.to_owned());
         }
-        let text = run(&["--no-newline"]).ok_or_else(|| EMPTY.to_owned())?;
+        let text = run(WAYLAND_PASTE, &["--no-newline"]).ok_or_else(|| EMPTY.to_owned())?;
         Ok(Held::Text(String::from_utf8_lossy(&text).into_owned()))
     }
 
@@ -248,9 +263,11 @@ impl WaylandClipboard {
     }
 }
 
-/// The output of `wl-paste`; `None` if it failed.
-fn run(arguments: &[&str]) -> Option<Vec<u8>> {
-    let output = Command::new("wl-paste")
+const WAYLAND_PASTE: &str = "wl-paste";
+
+/// The output of a program; `None` if it failed.
+fn run(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
+    let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -281,6 +298,16 @@ mod tests {
         assert!(pipe_to("sh", &["-c", "cat > /dev/null; exit 1"], "x").is_err());
         assert!(pipe_to("sh", &["-c", "exec 0<&-; exit 0"], &text).is_err());
         assert!(pipe_to("/nowhere/tmux", TMUX_COPY, "x").is_err());
+    }
+
+    #[test]
+    fn clipboard_of_android_is_read_by_a_program_that_may_be_missing() {
+        assert_eq!(
+            read_termux("pwd").map(|held| matches!(held, Held::Text(text) if !text.is_empty())),
+            Ok(true)
+        );
+        let missing = read_termux("no-such-program-of-termux").unwrap_err();
+        assert!(missing.contains("pkg install termux-api"), "{missing}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::mpsc;
 
-use crate::config::Env;
+use crate::config::{CrashLog, Env};
 use crate::session::{
     self, PromptDraft, Refusal, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionState,
     TakenQueue,
@@ -105,6 +105,7 @@ impl Effects {
         self.start_history(HistoryEffect::Recall);
         self.check_tmux();
         self.check_themes();
+        self.check_crashes();
         // Only without a remote model, because not every user wants local ports to be
         // queried. The response also contains the context window of a local model.
         if self.services.is_local_or_demo(&model) {
@@ -242,6 +243,19 @@ impl Effects {
 
     /// Reports themes that cannot be used, except the one in use. Answers with
     /// [`EffectDone::Problems`].
+    /// Tells of a crash that nobody was told of.
+    fn check_crashes(&self) {
+        let (services, done) = (Arc::clone(&self.services), self.done.clone());
+        tokio::task::spawn_blocking(move || {
+            let log = CrashLog::new(services.dirs.crash_log_file());
+            let Some(crash) = log.take_untold(services.clock.now_ms()) else { return };
+            let when = services.clock.zone().weekday_time(crash.at_ms);
+            let file = log.path().display();
+            let text = format!("pi crashed on {when}: {}. Please report it with {file}.", crash.message);
+            drop(done.send(EffectDone::Problems(vec![text])));
+        });
+    }
+
     fn check_themes(&self) {
         let (env, services, done) = (self.env.clone(), Arc::clone(&self.services), self.done.clone());
         let (state, named) = (self.link.handle().state(), self.themes.clone());

@@ -1,0 +1,208 @@
+//! Crashes of the interface, in `crashes.json`, which pi shares with the original: an array of objects
+//! with `timestamp`, `version`, `kind`, `message`, `stack`, `sessionFile`, `cwd` and `notified`.
+
+use std::backtrace::Backtrace;
+use std::io::{self, Read as _};
+use std::panic;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::util::clock::{self, Clock};
+use crate::util::panics::panic_text;
+use crate::util::{atomic_file, os};
+
+/// Older ones are dropped.
+const MAX_RECORDS: usize = 5;
+/// The age up to which a crash is told, in milliseconds.
+const MAX_AGE_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+/// More than five records need. Of a stack, the end tells the least.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+const MAX_STACK_BYTES: usize = 32 << 10;
+
+/// Where the program was when it crashed.
+#[derive(Debug, Clone, Default)]
+pub struct CrashPlace {
+    /// The open session, if it is on disk.
+    pub session_file: Option<PathBuf>,
+    /// The directory of the session.
+    pub cwd: PathBuf,
+}
+
+/// A crash that was not told before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntoldCrash {
+    /// In milliseconds since 1970.
+    pub at_ms: u64,
+    /// The message of the panic and its place in the source.
+    pub message: String,
+    /// The session that was open.
+    pub session_file: Option<PathBuf>,
+}
+
+/// The file.
+#[derive(Debug, Clone)]
+pub struct CrashLog {
+    path: PathBuf,
+}
+
+impl CrashLog {
+    /// The log in the file at `path`, which need not exist.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Records every panic of the calling thread from now on, before it is printed. `place` is asked then,
+    /// and must not wait for anything.
+    pub fn record_panics(
+        self,
+        version: &'static str,
+        clock: Clock,
+        place: impl Fn() -> CrashPlace + Send + Sync + 'static,
+    ) {
+        let (thread, previous) = (thread::current().id(), panic::take_hook());
+        panic::set_hook(Box::new(move |panic| {
+            if thread::current().id() == thread {
+                let at = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
+                let message = panic_text(panic.payload()) + &at.unwrap_or_default();
+                let stack = Backtrace::force_capture().to_string();
+                // The panic itself is printed in any case.
+                drop(self.record(version, &message, &stack, &place(), clock.now_ms()));
+            }
+            previous(panic);
+        }));
+    }
+
+    /// Appends a crash. Blocks.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    fn record(
+        &self,
+        version: &str,
+        message: &str,
+        stack: &str,
+        place: &CrashPlace,
+        now_ms: u64,
+    ) -> io::Result<()> {
+        let mut records = self.records();
+        records.push(json!({
+            "timestamp": clock::iso8601(now_ms),
+            "version": version,
+            "kind": "panic",
+            "message": message,
+            "stack": &stack[..stack.floor_char_boundary(MAX_STACK_BYTES)],
+            "sessionFile": place.session_file,
+            "cwd": place.cwd,
+        }));
+        records.drain(..records.len().saturating_sub(MAX_RECORDS));
+        self.write(&records)
+    }
+
+    /// The latest crash of the last seven days that was not told; none of those in the file is told again.
+    /// Blocks.
+    pub fn take_untold(&self, now_ms: u64) -> Option<UntoldCrash> {
+        let mut records = self.records();
+        let untold = records.iter().rev().find_map(|record| {
+            let at_ms = clock::parse_iso8601(record["timestamp"].as_str()?)?;
+            let is_due = record["notified"] != true && now_ms.saturating_sub(at_ms) <= MAX_AGE_MS;
+            let message = record["message"].as_str().filter(|_| is_due)?.to_owned();
+            let session_file = record["sessionFile"].as_str().map(PathBuf::from);
+            Some(UntoldCrash { at_ms, message, session_file })
+        })?;
+        for record in records.iter_mut().filter_map(Value::as_object_mut) {
+            record.insert("notified".to_owned(), true.into());
+        }
+        // It is told once more if that fails.
+        drop(self.write(&records));
+        Some(untold)
+    }
+
+    /// Those that have what every record has; a file that is none of these is replaced.
+    fn records(&self) -> Vec<Value> {
+        let mut text = String::new();
+        let read = |text: &mut String| {
+            os::open_regular(&self.path)?.take(MAX_FILE_BYTES).read_to_string(text).map(drop)
+        };
+        let records: Vec<Value> = match read(&mut text) {
+            Ok(()) => serde_json::from_str(&text).unwrap_or_default(),
+            Err(_) => Vec::new(),
+        };
+        records
+            .into_iter()
+            .filter(|record| record["timestamp"].is_string() && record["message"].is_string())
+            .collect()
+    }
+
+    fn write(&self, records: &[Value]) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(records)? + "\n";
+        atomic_file::write_private(&self.path, text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const DAY_MS: u64 = MAX_AGE_MS / 7;
+    const NOW_MS: u64 = 1_795_000_000_000;
+
+    #[test]
+    fn a_panic_of_the_thread_is_recorded_and_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = CrashLog::new(folder.path().join("crashes.json"));
+        let place = CrashPlace { session_file: Some("/s/a.jsonl".into()), cwd: "/work".into() };
+        let recording = log.clone();
+        let broken = thread::spawn(move || {
+            recording.record_panics("1.2.3", Clock::manual(NOW_MS), move || place.clone());
+            // The one of another thread is not recorded.
+            drop(thread::spawn(|| panic!("elsewhere")).join());
+            panic!("the interface broke");
+        });
+        assert!(broken.join().is_err());
+        let records: Value = serde_json::from_str(&fs::read_to_string(log.path()).unwrap()).unwrap();
+        let [record] = records.as_array().unwrap().as_slice() else { panic!("{records}") };
+        assert_eq!(record["version"], "1.2.3");
+        assert_eq!(record["timestamp"], clock::iso8601(NOW_MS));
+        assert_eq!((&record["sessionFile"], &record["cwd"]), (&json!("/s/a.jsonl"), &json!("/work")));
+        assert!(!record["stack"].as_str().unwrap().is_empty());
+        let told = log.take_untold(NOW_MS + DAY_MS).unwrap();
+        assert!(told.message.starts_with("the interface broke (src/config/crash_log.rs:"), "{told:?}");
+        assert_eq!(told.session_file.as_deref(), Some(Path::new("/s/a.jsonl")));
+        assert_eq!(log.take_untold(NOW_MS + DAY_MS), None);
+    }
+
+    #[test]
+    fn five_records_are_kept_and_old_ones_are_not_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = CrashLog::new(folder.path().join("crashes.json"));
+        assert_eq!(log.take_untold(NOW_MS), None);
+        let foreign =
+            json!([{"timestamp": clock::iso8601(NOW_MS), "message": "of the original", "more": 1}, 3]);
+        fs::write(log.path(), foreign.to_string()).unwrap();
+        for n in 0..4 {
+            log.record("1", &format!("n{n}"), "", &CrashPlace::default(), NOW_MS + n).unwrap();
+        }
+        let messages = |log: &CrashLog| -> Vec<Value> {
+            log.records().into_iter().map(|record| record["message"].clone()).collect()
+        };
+        assert_eq!(messages(&log), ["of the original", "n0", "n1", "n2", "n3"]);
+        assert_eq!(log.records()[0]["more"], 1);
+        log.record("1", "n4", "", &CrashPlace::default(), NOW_MS).unwrap();
+        assert_eq!(messages(&log), ["n0", "n1", "n2", "n3", "n4"]);
+        assert_eq!(log.take_untold(NOW_MS + 8 * DAY_MS), None);
+        assert_eq!(log.take_untold(NOW_MS).unwrap().message, "n4");
+        for damaged in ["", "{}", "[1, \"x\", null]", "\u{0}"] {
+            fs::write(log.path(), damaged).unwrap();
+            assert_eq!(log.take_untold(NOW_MS), None, "{damaged:?}");
+        }
+    }
+}
