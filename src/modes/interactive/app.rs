@@ -570,6 +570,7 @@ impl App {
             // The next frame shows it.
             EffectDone::PictureMade => {}
             EffectDone::ThemeChanged => out.push(ScreenEffect::FollowThemeFile.into()),
+            EffectDone::ThemeNames(names) => self.input.completion.set_themes(names),
             EffectDone::Themes { themes, query } => commands::on_themes(self, themes, &query, out),
             EffectDone::Problems(problems) => {
                 for problem in problems {

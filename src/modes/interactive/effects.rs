@@ -263,6 +263,7 @@ impl Effects {
             let looks = Looks { env: &env, dirs: &services.dirs };
             let (settings, project) = (&state.settings, trusted_project(&state));
             let places = ThemePlaces { looks: &looks, settings, project, named: &named };
+            drop(done.send(EffectDone::ThemeNames(places.own_names())));
             drop(done.send(EffectDone::Problems(places.problems_of_others(&settings.values.theme))));
         });
     }

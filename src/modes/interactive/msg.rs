@@ -165,6 +165,8 @@ pub(super) enum EffectDone {
     Problems(Vec<String>),
     /// The file of the theme in use.
     ThemeChanged,
+    /// The names of the themes in files, for completion.
+    ThemeNames(Vec<String>),
     /// All themes, and what was asked for.
     Themes {
         themes: Vec<ListedTheme>,

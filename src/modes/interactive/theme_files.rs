@@ -49,14 +49,19 @@ fn is_used(setting: &str, name: &str) -> bool {
     setting.split('/').any(|used| used == name)
 }
 
-/// The built-in names, and those of `files`.
-fn all_names(files: &[PathBuf]) -> Vec<String> {
+/// The names of themes in `files`.
+fn own_names(files: &[PathBuf]) -> Vec<String> {
     let name = |path: &PathBuf| path.file_stem()?.to_str().map(str::to_owned);
     let mut own: Vec<String> = files.iter().filter_map(name).collect();
     own.retain(|name| !BUILTIN_NAMES.contains(&name.as_str()));
     own.sort();
     own.dedup();
-    BUILTIN_NAMES.into_iter().map(str::to_owned).chain(own).collect()
+    own
+}
+
+/// The built-in names, and those of `files`.
+fn all_names(files: &[PathBuf]) -> Vec<String> {
+    BUILTIN_NAMES.into_iter().map(str::to_owned).chain(own_names(files)).collect()
 }
 
 /// What decides where themes are.
@@ -193,6 +198,11 @@ impl ThemePlaces<'_> {
         let names = all_names(files);
         let missing = setting.split('/').filter(|used| !names.iter().any(|name| name == used));
         missing.map(|name| self.unknown(name, files)).collect()
+    }
+
+    /// The names of the themes in files. Blocks.
+    pub(super) fn own_names(&self) -> Vec<String> {
+        own_names(&self.files().0)
     }
 
     /// What is wrong with all themes and the names in `setting`, one line each, except what

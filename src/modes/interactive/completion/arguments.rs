@@ -21,12 +21,21 @@ impl ProviderChoice {
     }
 }
 
+/// What arguments can be, apart from what the session and the settings say.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known {
+    pub(super) providers: Vec<ProviderChoice>,
+    /// Names of the themes in files.
+    pub(super) themes: Vec<String>,
+}
+
 /// The kind of a command's argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Argument {
     Model,
     ThinkingLevel,
     Provider,
+    Theme,
     Path,
     /// One of these words.
     Words(&'static [&'static str]),
@@ -40,7 +49,7 @@ pub(super) const ARGUMENTS: &[(&str, Argument)] = &[
     ("logout", Argument::Provider),
     ("export", Argument::Path),
     ("import", Argument::Path),
-    ("theme", Argument::Words(&BUILTIN_NAMES)),
+    ("theme", Argument::Theme),
     ("compact", Argument::Words(&["--edit"])),
     ("trace", Argument::Words(&["--failed", "--slow", "--tool"])),
 ];
@@ -55,14 +64,20 @@ pub(super) fn suggest(
     argument: Argument,
     typed: &str,
     cx: &CompletionCx<'_>,
-    providers: &[ProviderChoice],
+    known: &Known,
 ) -> Vec<Suggestion> {
     let all: Vec<Suggestion> = match argument {
         Argument::Model => cx.models.iter().map(|model| word(&model.reference(), &model.name)).collect(),
         Argument::ThinkingLevel => {
             cx.session.model.thinking_levels().into_iter().map(|level| word(level.name(), "")).collect()
         }
-        Argument::Provider => providers.iter().map(|provider| word(&provider.id, &provider.name)).collect(),
+        Argument::Provider => {
+            known.providers.iter().map(|provider| word(&provider.id, &provider.name)).collect()
+        }
+        Argument::Theme => {
+            let own = known.themes.iter().map(String::as_str);
+            BUILTIN_NAMES.into_iter().chain(own).map(|name| word(name, "")).collect()
+        }
         Argument::Words(words) => words.iter().map(|one| word(one, "")).collect(),
         Argument::Path => Vec::new(),
     };
@@ -76,19 +91,14 @@ pub(super) fn suggest(
 }
 
 /// Whether `typed` names one of the choices in any way that the command understands.
-pub(super) fn is_complete(
-    argument: Argument,
-    typed: &str,
-    cx: &CompletionCx<'_>,
-    providers: &[ProviderChoice],
-) -> bool {
+pub(super) fn is_complete(argument: Argument, typed: &str, cx: &CompletionCx<'_>, known: &Known) -> bool {
     match argument {
         Argument::Model => cx.models.iter().any(|model| model.is_named(typed)),
         Argument::ThinkingLevel => ThinkingLevel::parse(typed).is_some(),
-        Argument::Provider => providers.iter().any(|provider| {
+        Argument::Provider => known.providers.iter().any(|provider| {
             provider.id.eq_ignore_ascii_case(typed) || provider.name.eq_ignore_ascii_case(typed)
         }),
-        Argument::Path | Argument::Words(_) => true,
+        Argument::Path | Argument::Theme | Argument::Words(_) => true,
     }
 }
 

@@ -21,7 +21,7 @@ use crate::tui::widgets::{ListItems, ListState};
 use super::app::App;
 use super::msg::{Effect, WorldEffect};
 use super::overlays::ModelChoice;
-use arguments::Argument;
+use arguments::{Argument, Known};
 use commands::Callable;
 use token::{Token, Typed};
 
@@ -59,8 +59,7 @@ pub(super) struct Completion {
     is_stale: bool,
     /// Whether the user asked for paths, where none are offered otherwise.
     is_forced: bool,
-    /// Those that have keys.
-    providers: Vec<ProviderChoice>,
+    known: Known,
 }
 
 /// A choice.
@@ -142,7 +141,12 @@ pub(super) fn on_found(app: &mut App, found: &FoundFiles, out: &mut Vec<Effect>)
 
 impl Completion {
     pub(super) fn set_providers(&mut self, providers: Vec<ProviderChoice>) {
-        self.providers = providers;
+        self.known.providers = providers;
+    }
+
+    /// `themes` are the names of those in files.
+    pub(super) fn set_themes(&mut self, themes: Vec<String>) {
+        self.known.themes = themes;
     }
 
     /// Follows the editor.
@@ -186,12 +190,12 @@ impl Completion {
                     Replaced { n_bytes: text.len(), quote, ..Replaced::of(Kind::PathArgument, path) };
                 return self.ask(replaced, Wanted::Beginning { path: path.to_owned() }, cx);
             }
-            Argument::Words(_) => Kind::Words,
-            _ if arguments::is_complete(argument, text, cx, &self.providers) => Kind::Complete,
+            Argument::Theme | Argument::Words(_) => Kind::Words,
+            _ if arguments::is_complete(argument, text, cx, &self.known) => Kind::Complete,
             Argument::Provider => Kind::Name,
             Argument::Model | Argument::ThinkingLevel => Kind::Choice,
         };
-        let suggestions = arguments::suggest(argument, text, cx, &self.providers);
+        let suggestions = arguments::suggest(argument, text, cx, &self.known);
         self.show(Replaced::of(kind, text), suggestions);
     }
 

@@ -203,6 +203,7 @@ fn enter_never_replaces_an_argument_that_is_complete() {
         typing.models = vec![model("fast-mini"), model("fast")];
         typing
             .completion
+            .known
             .providers
             .push(ProviderChoice { id: "mine".to_owned(), name: "My Server".to_owned() });
         typing.set(text);
@@ -251,6 +252,16 @@ fn providers_of_models_json_are_offered() {
     typing.completion.set_providers(ProviderChoice::of(&catalog));
     typing.set("/login mi");
     assert!(typing.labels().contains(&"mine"));
+}
+
+#[test]
+fn themes_in_files_are_offered_too() {
+    let mut typing = Typing::new();
+    typing.completion.set_themes(vec!["solar".to_owned()]);
+    typing.set("/theme ");
+    assert_eq!(typing.labels(), ["system", "dark", "light", "solar"]);
+    typing.set("/theme so");
+    assert_eq!(typing.labels(), ["solar"]);
 }
 
 #[test]
