@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::config::Env;
 use crate::util::os;
@@ -64,13 +66,18 @@ impl ExternalEditor {
 
     /// Ends it, because pi ends. An editor that does not is left alone: it may have unsaved text.
     pub(super) async fn end(&mut self) {
-        if tokio::time::timeout(OWN_SIGNAL, self.child.wait()).await.is_ok() {
+        if timeout(OWN_SIGNAL, self.child.wait()).await.is_ok() {
             return;
         }
-        if let Some(pid) = self.child.id() {
-            os::ask_to_end(pid);
-        }
-        if tokio::time::timeout(END_LIMIT, self.child.wait()).await.is_err() {
+        let pid = self.child.id();
+        let ended = timeout(END_LIMIT, async {
+            if let Some(pid) = pid {
+                // Looks at all processes of the system.
+                spawn_blocking(move || os::ask_to_end(pid)).await.unwrap_or_default();
+            }
+            self.child.wait().await
+        });
+        if ended.await.is_err() {
             self.file.disable_cleanup(true);
         }
     }

@@ -224,8 +224,7 @@ fn kill_session(leader: Pid) {
 /// Asks a process that is a child of this one, and all that it started, to end (SIGTERM).
 pub fn ask_to_end(child: u32) {
     let Some(child) = i32::try_from(child).ok().filter(|child| *child > 0).map(Pid::from_raw) else { return };
-    let parents: HashMap<Pid, Pid> =
-        processes().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let parents = parents();
     let depth = |pid: Pid| {
         // As many steps as there are processes, because the list is no picture of one moment.
         let ancestors = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
@@ -240,15 +239,27 @@ pub fn ask_to_end(child: u32) {
     }
 }
 
-/// The parent of a process; `None` if the process has ended.
-fn parent(pid: Pid) -> Option<Pid> {
-    let parse = |text: &str| text.trim().parse().ok().map(Pid::from_raw);
-    if has_proc() {
+/// All processes with their parents.
+fn parents() -> HashMap<Pid, Pid> {
+    if !has_proc() {
+        // An option for each column, because what follows `=` is its title.
+        return listed_parents(&ps(&["-A", "-o", "pid=", "-o", "ppid="]));
+    }
+    let parent = |pid: Pid| {
         // `PID (NAME) STATE PARENT …`, where the name may contain anything.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        return parse(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?);
-    }
-    parse(&ps(&["-o", "ppid=", "-p", &pid.to_string()]))
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok().map(Pid::from_raw)
+    };
+    processes().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect()
+}
+
+/// Lines with a process and its parent.
+fn listed_parents(listed: &str) -> HashMap<Pid, Pid> {
+    let pair = |line: &str| {
+        let mut pids = line.split_whitespace().map(|pid| pid.parse().ok().map(Pid::from_raw));
+        Some((pids.next()??, pids.next()??))
+    };
+    listed.lines().filter_map(pair).collect()
 }
 
 fn has_proc() -> bool {
@@ -488,5 +499,28 @@ impl Drop for HiddenInput {
     fn drop(&mut self) {
         // The terminal may be gone.
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.0).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn list_of_processes_has_each_with_its_parent() {
+        let listed = listed_parents("    1     0\n  217     1\nPID PPID\n 9\n12345   217\n");
+        let expected = [(1, 0), (217, 1), (12_345, 217)];
+        assert_eq!(listed, expected.map(|(pid, parent)| (Pid::from_raw(pid), Pid::from_raw(parent))).into());
+    }
+
+    #[test]
+    fn parents_are_those_that_the_system_has() {
+        let of_this = || parents().get(&nix::unistd::getpid()).copied();
+        assert_eq!(of_this(), Some(getppid()));
+        // The same from `ps`, where there is one.
+        let listed = ps(&["-A", "-o", "pid=", "-o", "ppid="]);
+        if !listed.is_empty() {
+            assert_eq!(listed_parents(&listed).get(&nix::unistd::getpid()), Some(&getppid()));
+        }
     }
 }
