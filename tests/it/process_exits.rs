@@ -437,25 +437,46 @@ async fn a_terminal_that_is_gone_ends_the_program_and_keeps_the_answer() {
         let busy = Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never);
         let server = SseServer::start([busy]).await;
         let home = TestHome::with_server(server.url());
-        let life = Lifeline::new(home.project().join("life"));
-        let (program, args) = child_args("the_terminal_that_goes");
-        let job =
-            json!({ "home": home.home(), "temp": home.temp(), "project": home.project(), "screen": screen });
-        let mut command = Command::new(program);
-        command.args(args).env(CHILD, job.to_string()).stdin(Stdio::null());
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut terminal = command.spawn().unwrap();
-        let mut output = terminal.stdout.take().unwrap();
-        let shown = tokio::task::spawn_blocking(move || wait_for(&mut output, "GOING"));
-        shown.await.unwrap();
-        terminal.kill().unwrap();
-        terminal.wait().unwrap();
-        life.ended().await;
+        close_terminal(&home, screen, "go\r", "Busy").await;
         let code = fs::read_to_string(home.project().join("code")).unwrap();
         assert_eq!(code.trim(), "129", "{screen}");
         let saved = home.entries().last().unwrap().to_string();
         assert!(saved.contains("Busy"), "{screen}: {saved}");
     }
+}
+
+/// The terminal is gone, and an editor saves what it has and ends well.
+#[tokio::test(flavor = "multi_thread")]
+async fn text_that_an_editor_saves_when_the_terminal_is_gone_is_kept() {
+    for screen in SCREENS {
+        let server = SseServer::start([]).await;
+        let home = TestHome::with_server(server.url());
+        let script = "trap : HUP\necho EDITOR\ncat > rest\nprintf 'saved at the end' > \"$1\"\n";
+        fs::write(home.project().join("editor.sh"), script).unwrap();
+        close_terminal(&home, screen, "draft\x07", "EDITOR").await;
+        let code = fs::read_to_string(home.project().join("code")).unwrap();
+        assert_eq!(code.trim(), "129", "{screen}");
+        let drafts = home.drafts();
+        assert!(drafts.iter().any(|saved| saved["text"] == "saved at the end"), "{screen}: {drafts:?}");
+    }
+}
+
+/// Types `keys` in a terminal that is gone when `shown` has come, and waits for the end of the program.
+async fn close_terminal(home: &TestHome, screen: &str, keys: &str, shown: &str) {
+    let life = Lifeline::new(home.project().join("life"));
+    let (program, args) = child_args("the_terminal_that_goes");
+    let job = json!({ "home": home.home(), "temp": home.temp(), "project": home.project(),
+        "screen": screen, "keys": keys, "shown": shown });
+    let mut command = Command::new(program);
+    command.args(args).env(CHILD, job.to_string()).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut terminal = command.spawn().unwrap();
+    let mut output = terminal.stdout.take().unwrap();
+    let going = tokio::task::spawn_blocking(move || wait_for(&mut output, "GOING"));
+    going.await.unwrap();
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    life.ended().await;
 }
 
 /// Reads until `text` has come.
@@ -486,6 +507,7 @@ fn the_terminal_that_goes() {
     command.env("TERM", "xterm-256color");
     command.env("COLORFGBG", "15;0");
     command.env("PI_LOCAL_SERVERS", "none");
+    command.env("EDITOR", "sh ./editor.sh");
     command.cwd(Path::new(job["project"].as_str().unwrap()));
     let _child = pair.slave.spawn_command(command).unwrap();
     drop(pair.slave);
@@ -494,8 +516,8 @@ fn the_terminal_that_goes() {
     wait_for(&mut reader, "\x1b[6n");
     write!(writer, "\x1b[1;1R\x1b[?62;22c").unwrap();
     wait_for(&mut reader, "m-1");
-    write!(writer, "go\r").unwrap();
-    wait_for(&mut reader, "Busy");
+    write!(writer, "{}", job["keys"].as_str().unwrap()).unwrap();
+    wait_for(&mut reader, job["shown"].as_str().unwrap());
     writeln!(stdout(), "GOING").unwrap();
     // Until the end of this process.
     wait_for(&mut reader, "what never comes");

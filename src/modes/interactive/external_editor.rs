@@ -1,6 +1,8 @@
 //! The user's own editor, on a text in a temporary file.
 
-use std::io::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
@@ -16,6 +18,17 @@ use crate::util::os;
 const OWN_SIGNAL: Duration = Duration::from_millis(300);
 /// The same after it was asked to.
 const END_LIMIT: Duration = Duration::from_secs(1);
+
+/// How the time ended in which an editor had the terminal.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Edited {
+    /// With this text, as it was last saved.
+    Text(String),
+    /// Without a text, for this reason.
+    Failed(String),
+    /// pi must end with the exit code; `saved` is the text if it was saved since the start.
+    Ending { code: u8, saved: Option<String> },
+}
 
 /// An editor that has the terminal. If it is dropped, it keeps running.
 pub(super) struct ExternalEditor {
@@ -51,17 +64,9 @@ impl ExternalEditor {
     /// Waits until it ends. Cancel safe.
     ///
     /// # Errors
-    /// Why its text does not count.
-    pub(super) async fn ended(&mut self) -> Result<(), String> {
-        let command = &self.command;
-        let status =
-            self.child.wait().await.map_err(|error| format!("cannot wait for {command}: {error}"))?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(format!(
-            "{command} exited with {status}; set externalEditor, VISUAL or EDITOR to use another editor"
-        ))
+    /// If the system cannot wait for it.
+    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
     }
 
     /// Ends it, because pi ends. An editor that does not is left alone: it may have unsaved text.
@@ -82,18 +87,126 @@ impl ExternalEditor {
         }
     }
 
-    /// The text as it was last saved.
+    /// The text after the editor has ended so. If it does not count, or cannot be read, what the editor
+    /// has saved stays in the file, and the error names it.
     ///
     /// # Errors
-    /// If it cannot be read.
-    pub(super) fn text(&self) -> Result<String, String> {
-        let text = std::fs::read_to_string(self.file.path()).map_err(|error| error.to_string())?;
-        Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    /// Why there is no text.
+    pub(super) fn text_after(&mut self, ended: &io::Result<ExitStatus>) -> Result<String, String> {
+        let (command, read) = (self.command.clone(), fs::read(self.file.path()));
+        let is_same = read.as_ref().is_ok_and(|saved| self.is_start(saved));
+        match (ended, read) {
+            (Ok(status), Ok(saved)) if status.success() => String::from_utf8(saved)
+                .map(without_last_break)
+                .map_err(|_| self.keep(&format!("the text that {command} saved is not UTF-8"))),
+            (Ok(status), _) if !status.success() && is_same => Err(format!(
+                "{command} exited with {status}; set externalEditor, VISUAL or EDITOR to use another editor"
+            )),
+            (Ok(status), Ok(_)) => Err(self.keep(&format!("{command} exited with {status}"))),
+            (Ok(_), Err(error)) => {
+                self.file.disable_cleanup(true);
+                Err(format!("cannot read {}, the text for {command}: {error}", self.file.path().display()))
+            }
+            (Err(error), _) => Err(self.keep(&format!("cannot wait for {command}: {error}"))),
+        }
     }
 
-    /// The same if it was saved since the start.
-    pub(super) fn changed_text(&self) -> Option<String> {
-        let before = self.before.strip_suffix('\n').unwrap_or(&self.before);
-        self.text().ok().filter(|text| text != before)
+    /// The text as it was last saved, if that was since the start. Bytes that are not UTF-8 are replaced
+    /// in it, and stay in the file.
+    pub(super) fn saved_text(&mut self) -> Option<String> {
+        let saved = fs::read(self.file.path()).ok().filter(|saved| !self.is_start(saved))?;
+        let text = String::from_utf8(saved).unwrap_or_else(|error| {
+            self.file.disable_cleanup(true);
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        });
+        Some(without_last_break(text))
+    }
+
+    /// Whether this is the text that the editor began with.
+    fn is_start(&self, saved: &[u8]) -> bool {
+        let before = self.before.as_bytes();
+        saved.strip_suffix(b"\n").unwrap_or(saved) == before.strip_suffix(b"\n").unwrap_or(before)
+    }
+
+    /// Keeps the file, and adds its name to why that is necessary.
+    fn keep(&mut self, why: &str) -> String {
+        self.file.disable_cleanup(true);
+        format!("{why}; the text is in {}", self.file.path().display())
+    }
+}
+
+/// Editors end the last line.
+fn without_last_break(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// What comes of an editor that runs this script on a file with `before`, and the file.
+    async fn after(script: &str) -> (Result<String, String>, Option<String>, PathBuf) {
+        let editor = format!("sh -c '{script}' editor");
+        let mut editor = ExternalEditor::start("before", Some(&editor), &Env::of(&[])).unwrap();
+        let ended = editor.ended().await;
+        let path = editor.file.path().to_owned();
+        (editor.text_after(&ended), editor.saved_text(), path)
+    }
+
+    /// Checks that the file stays, has these bytes and is named.
+    fn check_kept(path: &Path, error: &str, bytes: &[u8]) {
+        assert_eq!(fs::read(path).unwrap(), bytes, "{error}");
+        assert!(error.ends_with(&format!("the text is in {}", path.display())), "{error}");
+        fs::remove_file(path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn text_is_what_was_saved_without_the_last_line_break() {
+        let (text, saved, path) = after(r#"printf "one\\ntwo\\n" > "$1""#).await;
+        assert_eq!((text, saved), (Ok("one\ntwo".to_owned()), Some("one\ntwo".to_owned())));
+        assert!(!path.exists());
+        let (text, saved, _) = after("true").await;
+        assert_eq!((text, saved), (Ok("before".to_owned()), None));
+        // Editors that replace the file.
+        let (text, ..) = after(r#"printf new > "$1.new"; mv "$1.new" "$1""#).await;
+        assert_eq!(text, Ok("new".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn text_in_another_encoding_stays_in_its_file() {
+        let (text, saved, path) = after(r#"printf "caf\\351" > "$1""#).await;
+        let error = text.unwrap_err();
+        assert!(error.contains("saved is not UTF-8"), "{error}");
+        assert_eq!(saved.as_deref(), Some("caf\u{fffd}"));
+        check_kept(&path, &error, b"caf\xe9");
+    }
+
+    #[tokio::test]
+    async fn text_of_an_editor_that_fails_stays_in_its_file_if_it_was_saved() {
+        for end in ["exit 3", "kill -9 $$"] {
+            let (text, saved, path) = after(&format!(r#"printf mine > "$1"; {end}"#)).await;
+            let error = text.unwrap_err();
+            assert!(error.contains(" exited with exit status: "), "{error}");
+            assert_eq!(saved.as_deref(), Some("mine"));
+            check_kept(&path, &error, b"mine");
+        }
+        // As with `:cq`.
+        let (text, saved, path) = after("exit 1").await;
+        assert!(text.unwrap_err().ends_with("VISUAL or EDITOR to use another editor"));
+        assert_eq!(saved, None);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn error_says_that_a_text_is_gone() {
+        let (text, saved, _) = after(r#"rm "$1""#).await;
+        let error = text.unwrap_err();
+        assert!(error.starts_with("cannot read ") && !error.contains("the text is in"), "{error}");
+        assert_eq!(saved, None);
     }
 }

@@ -179,7 +179,7 @@ impl Interactive {
                 event = self.terminal.input.next() => self.on_inputs(event),
                 code = self.terminal.signals.next() => self.exit = Some(ExitCode::from(code)),
                 () = self.terminal.jobs.stops.next() => self.outside = Some(Outside::Shell(Stop::Pi)),
-                () = self.terminal.jobs.continuations.next() => self.outside = Some(Outside::Unknown),
+                () = self.terminal.jobs.continuations.next() => self.outside = Some(Outside::Continued),
                 event = self.effects.link.next() => match event {
                     Some(update) => {
                         self.on_session_update(update);

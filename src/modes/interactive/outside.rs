@@ -3,10 +3,10 @@
 use std::io;
 use std::process::ExitCode;
 
-use super::external_editor::ExternalEditor;
+use super::external_editor::{Edited, ExternalEditor};
 use super::frames::FRAME;
 use super::msg::EffectDone;
-use super::terminal::{Returned, Stop};
+use super::terminal::{Stop, Suspended};
 use super::{Interactive, TERMINAL_GONE};
 
 /// A program that has the terminal for a while.
@@ -15,15 +15,15 @@ pub(super) enum Outside {
     /// An editor, with a text.
     Editor(String),
     /// It had the terminal while this process was stopped without being asked to.
-    Unknown,
+    Continued,
 }
 
 /// Lends the terminal, and continues with what was done in the meantime.
 pub(super) async fn go(interactive: &mut Interactive, outside: Outside) {
     let code = match outside {
         Outside::Shell(stop) => suspend(interactive, stop).await,
-        Outside::Editor(text) => edit(interactive, &text).await,
-        Outside::Unknown => come_back(interactive).await,
+        Outside::Editor(text) => Ok(edit(interactive, &text).await),
+        Outside::Continued => come_back(interactive).await,
     };
     interactive.exit = interactive.exit.or(match code {
         Ok(code) => code.map(ExitCode::from),
@@ -57,31 +57,33 @@ async fn come_back(interactive: &mut Interactive) -> io::Result<Option<u8>> {
 /// Stops until the shell continues pi. Returns the exit code if pi must end.
 async fn suspend(interactive: &mut Interactive, stop: Stop) -> io::Result<Option<u8>> {
     prepare(interactive);
-    let returned = interactive.terminal.suspend(&mut interactive.app, stop).await?;
+    let suspended = interactive.terminal.suspend(&mut interactive.app, stop).await?;
     on_resumed(interactive);
-    match returned {
-        Returned::Here(Ok(())) => Ok(None),
-        Returned::Here(Err(error)) => {
+    match suspended {
+        Suspended::Resumed => Ok(None),
+        Suspended::NotStopped(error) => {
             interactive.app.fail(&error);
             Ok(None)
         }
-        Returned::Ending(code, _) => Ok(Some(code)),
+        Suspended::Ending(code) => Ok(Some(code)),
     }
 }
 
 /// Lets the user edit `text`. Returns the exit code if pi must end.
-async fn edit(interactive: &mut Interactive, text: &str) -> io::Result<Option<u8>> {
+async fn edit(interactive: &mut Interactive, text: &str) -> Option<u8> {
     prepare(interactive);
     let Interactive { app, terminal, effects, .. } = &mut *interactive;
     let editor = app.session.settings.values.external_editor.clone();
     let start = || ExternalEditor::start(text, editor.as_deref(), &effects.env);
-    let (edited, code) = match terminal.lend_to(app, start).await? {
-        Returned::Here(edited) => (edited, None),
-        Returned::Ending(code, edited) => (edited, Some(code)),
-    };
+    let edited = terminal.lend_to(app, start).await;
     on_resumed(interactive);
-    if let Some(edited) = edited.transpose() {
-        interactive.on_effect_done(EffectDone::Edited(edited));
+    let (text, code) = match edited {
+        Edited::Text(text) => (Some(Ok(text)), None),
+        Edited::Failed(error) => (Some(Err(error)), None),
+        Edited::Ending { code, saved } => (saved.map(Ok), Some(code)),
+    };
+    if let Some(text) = text {
+        interactive.on_effect_done(EffectDone::Edited(text));
     }
-    Ok(code)
+    code
 }

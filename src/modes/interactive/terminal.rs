@@ -1,6 +1,7 @@
 //! The terminal of interactive mode: painter, input, modes and size.
 
 use std::io;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use ratatui::layout::{Position, Size};
@@ -13,9 +14,10 @@ use crate::tui::term::{
 use crate::util::os::{self, Continuations, StopRequests};
 
 use super::super::signals::EndSignals;
+use super::TERMINAL_GONE;
 use super::app::App;
 use super::appearance::{is_xterm, reflow_traits};
-use super::external_editor::ExternalEditor;
+use super::external_editor::{Edited, ExternalEditor};
 use super::over_screen::{self, MainScreen, OverScreen};
 use super::pictures::PictureGallery;
 use super::size::{self, ScreenSensor};
@@ -86,12 +88,14 @@ pub(super) enum Stop {
     Pi,
 }
 
-/// Why pi may use the terminal again, or not.
+/// What came of stopping.
 #[derive(Debug)]
-pub(super) enum Returned<T> {
-    Here(T),
-    /// It must end with this exit code. The terminal is another program's if pi could not take it.
-    Ending(u8, T),
+pub(super) enum Suspended {
+    Resumed,
+    /// pi could not be stopped, for this reason.
+    NotStopped(String),
+    /// pi must end with this exit code, and the terminal is another program's.
+    Ending(u8),
 }
 
 /// How every screen is drawn.
@@ -368,21 +372,17 @@ impl Terminal {
     ///
     /// # Errors
     /// If the terminal cannot be taken over again.
-    pub(super) async fn suspend(
-        &mut self,
-        app: &mut App,
-        stop: Stop,
-    ) -> io::Result<Returned<Result<(), String>>> {
+    pub(super) async fn suspend(&mut self, app: &mut App, stop: Stop) -> io::Result<Suspended> {
         self.lend(app)?;
         let stopped = match stop {
             Stop::Job => os::stop_job(),
             Stop::Pi => os::stop_self(),
         };
         if let Some(code) = self.ended_in_background().await {
-            return Ok(Returned::Ending(code, Ok(())));
+            return Ok(Suspended::Ending(code));
         }
         self.reclaim()?;
-        Ok(Returned::Here(stopped.map_err(|error| error.to_string())))
+        Ok(stopped.map_or_else(|error| Suspended::NotStopped(error.to_string()), |()| Suspended::Resumed))
     }
 
     /// The exit code, if the shell has continued pi in the background only to end it. Otherwise the system
@@ -394,23 +394,19 @@ impl Terminal {
         tokio::time::timeout(END_SIGNAL, self.signals.next_request()).await.ok()
     }
 
-    /// Lends the terminal to an editor until it ends, and returns the text that it saved. The size must be
-    /// the painted one.
-    ///
-    /// # Errors
-    /// If the terminal cannot be taken over again.
+    /// Lends the terminal to an editor until it ends. The size must be the painted one. The terminal is
+    /// another program's, or gone, if pi could not take it over again.
     pub(super) async fn lend_to(
         &mut self,
         app: &mut App,
         start: impl FnOnce() -> Result<ExternalEditor, String>,
-    ) -> io::Result<Returned<Result<Option<String>, String>>> {
-        self.lend(app)?;
+    ) -> Edited {
+        if self.lend(app).is_err() {
+            return Edited::Ending { code: TERMINAL_GONE, saved: None };
+        }
         let mut editor = match start() {
             Ok(editor) => editor,
-            Err(error) => {
-                self.reclaim()?;
-                return Ok(Returned::Here(Err(error)));
-            }
+            Err(error) => return returned_with(self.reclaim(), Err(error), None),
         };
         let code = loop {
             tokio::select! {
@@ -422,13 +418,14 @@ impl Terminal {
                 () = self.jobs.continuations.next() => {}
                 ended = editor.ended() => {
                     // A signal that ended both may be reported later than the end.
-                    if ended.is_err()
+                    if !ended.as_ref().is_ok_and(ExitStatus::success)
                         && let Ok(code) = tokio::time::timeout(REPORTED, self.signals.next_request()).await
                     {
                         break code;
                     }
-                    self.reclaim()?;
-                    return Ok(Returned::Here(ended.and_then(|()| editor.text()).map(Some)));
+                    // Before the terminal is touched, which may be gone.
+                    let (text, saved) = (editor.text_after(&ended), editor.saved_text());
+                    return returned_with(self.reclaim(), text, saved);
                 }
             }
         };
@@ -437,7 +434,7 @@ impl Terminal {
             // A terminal that is gone stays lent.
             self.reclaim().unwrap_or_default();
         }
-        Ok(Returned::Ending(code, Ok(editor.changed_text())))
+        Edited::Ending { code, saved: editor.saved_text() }
     }
 
     /// Takes the terminal over again after this process was stopped without being asked to. The
@@ -529,6 +526,15 @@ impl ScreenSensor for InputBroker {
 
     fn ask_screen(&mut self) -> ScreenReport {
         Self::ask_screen(self)
+    }
+}
+
+/// What came of an editor that has ended; `reclaimed` tells whether pi has the terminal again.
+fn returned_with(reclaimed: io::Result<()>, text: Result<String, String>, saved: Option<String>) -> Edited {
+    match (reclaimed, text) {
+        (Err(_), _) => Edited::Ending { code: TERMINAL_GONE, saved },
+        (Ok(()), Ok(text)) => Edited::Text(text),
+        (Ok(()), Err(error)) => Edited::Failed(error),
     }
 }
 
