@@ -183,10 +183,12 @@ impl TerminalGuard {
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
         leave();
+        // Panics are nobody's but the process's again.
+        *owner() = None;
     }
 }
 
-/// The owner of the terminal.
+/// The owner of the terminal, as long as it has a guard.
 struct Owner {
     thread: ThreadId,
     panics: UnboundedSender<String>,
@@ -231,11 +233,9 @@ fn install_panic_hook() {
     });
 }
 
-/// Whether a thread other than the terminal's panicked; reports it to the owner.
+/// Whether a thread other than the terminal's panicked; reports it to the owner, also while another
+/// program has the terminal.
 fn reports_elsewhere(panic: &PanicHookInfo<'_>) -> bool {
-    if !ENTERED.load(Ordering::SeqCst) {
-        return false;
-    }
     let owner = owner();
     let Some(owner) = owner.as_ref().filter(|owner| owner.thread != thread::current().id()) else {
         return false;
@@ -354,17 +354,22 @@ mod tests {
     #[test]
     fn panic_outside_the_interface_leaves_the_terminal_alone() {
         install_panic_hook();
-        let (panics, mut reports) = tokio::sync::mpsc::unbounded_channel();
-        *owner() = Some(Owner { thread: thread::current().id(), panics });
-        ENTERED.store(true, Ordering::SeqCst);
-        let task = thread::spawn(|| panic!("broken task"));
-        assert!(task.join().is_err());
-        let is_taken = ENTERED.swap(false, Ordering::SeqCst);
-        *owner() = None;
-        assert!(is_taken, "the hook gave the terminal back");
-        // Other tests may panic at the same time.
-        let report = std::iter::from_fn(|| reports.try_recv().ok()).find(|text| text.contains("broken task"));
-        assert!(report.is_some_and(|text| text.contains("guard.rs:")));
+        // The terminal is pi's, then an editor's.
+        for is_entered in [true, false] {
+            let (panics, mut reports) = tokio::sync::mpsc::unbounded_channel();
+            *owner() = Some(Owner { thread: thread::current().id(), panics });
+            ENTERED.store(is_entered, Ordering::SeqCst);
+            let task = thread::spawn(|| panic!("broken task"));
+            assert!(task.join().is_err());
+            let was_entered = ENTERED.swap(false, Ordering::SeqCst);
+            drop(TerminalGuard { modes: TerminalModes::default() });
+            assert_eq!(was_entered, is_entered, "the hook gave the terminal back");
+            // Other tests may panic at the same time.
+            let mut reports = std::iter::from_fn(|| reports.try_recv().ok());
+            let report = reports.find(|text| text.contains("broken task"));
+            assert!(report.is_some_and(|text| text.contains("guard.rs:")), "{is_entered}");
+            assert!(owner().is_none(), "panics go where they went before");
+        }
     }
 
     #[test]
