@@ -18,7 +18,7 @@ use super::spoken::{MarkdownReader, read_out};
 const MAX_RESULT_LINES: usize = 5;
 /// Characters of a line about a call.
 const MAX_CALL_CHARS: usize = 200;
-/// Characters that tell calls apart, and messages.
+/// Characters of what a call or a message is called afterwards.
 const MAX_NAME_CHARS: usize = 60;
 
 /// What has been said so far of the answer that is being given.
@@ -150,8 +150,8 @@ impl Narrator {
             },
             AgentEvent::ToolStart { call } => {
                 let what = describe(call);
-                self.calls.push((call.id.clone(), beginning(&what, MAX_NAME_CHARS)));
-                one(format!("Running {}", beginning(&what, MAX_CALL_CHARS)))
+                self.calls.push((call.id.clone(), shortened(&what, MAX_NAME_CHARS)));
+                one(format!("Running {}", shortened(&what, MAX_CALL_CHARS)))
             }
             AgentEvent::ToolEnd { call_id, result } => self.on_result(call_id, result),
             AgentEvent::TurnStart
@@ -266,7 +266,7 @@ impl Narrator {
     fn on_delivered(&mut self, text: &str) -> Vec<String> {
         let Some(at) = self.queued.iter().position(|queued| queued == text) else { return Vec::new() };
         self.queued.remove(at);
-        one(format!("Delivered your message: {}", beginning(&on_one_line(text), MAX_NAME_CHARS)))
+        one(format!("Delivered your message: {}", shortened(&on_one_line(text), MAX_NAME_CHARS)))
     }
 
     fn on_output(&mut self, chunk: &str) -> Vec<String> {
@@ -317,8 +317,16 @@ fn on_one_line(text: &str) -> String {
     spell_out(text, Some(" ")).0.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn beginning(text: &str, n_chars: usize) -> String {
-    text.chars().take(n_chars).collect()
+/// The beginning and the end of a text that is longer than `n_chars`: paths often begin alike.
+fn shortened(text: &str, n_chars: usize) -> String {
+    let n_all = text.chars().count();
+    if n_all <= n_chars {
+        return text.to_owned();
+    }
+    let n_end = n_chars / 2;
+    let beginning: String = text.chars().take(n_chars - n_end - 1).collect();
+    let end: String = text.chars().skip(n_all - n_end).collect();
+    format!("{beginning}…{end}")
 }
 
 #[cfg(test)]
@@ -361,6 +369,28 @@ mod tests {
         };
         assert_eq!(say(&mut narrator, end(&failed, true)), ["Error: this failed: bash: false", "why"]);
         assert_eq!(say(&mut narrator, end(&done, false)), ["Done: bash: sleep 1"]);
+    }
+
+    #[test]
+    fn calls_with_a_common_beginning_are_told_apart() {
+        let mut narrator = Narrator::default();
+        let mut names = Vec::new();
+        for end in ["cargo test", "cargo clippy"] {
+            let command = format!("cd /home/me/a/project/with/a/long/path/to/it/and/more && {end}");
+            let arguments = json!({ "command": command }).as_object().unwrap().clone();
+            let call = Arc::new(ToolCall::new(end, "bash", arguments));
+            let started = say(&mut narrator, AgentEvent::ToolStart { call: Arc::clone(&call) });
+            assert_eq!(started, [format!("Running bash: {command}")]);
+            let result = Arc::new(call.result().text("").build());
+            names.extend(say(&mut narrator, AgentEvent::ToolEnd { call_id: call.id.clone(), result }));
+        }
+        assert_eq!(
+            names,
+            [
+                "Done: bash: cd /home/me/a/project/w…h/to/it/and/more && cargo test",
+                "Done: bash: cd /home/me/a/project/w…to/it/and/more && cargo clippy",
+            ]
+        );
     }
 
     #[test]
