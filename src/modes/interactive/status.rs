@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
+use crate::ai::ThinkingLevel;
 use crate::session::{CompactionReason, Phase, SessionEvent, SessionState, SummarySource};
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row};
 use crate::tui::theme::{Theme, Token};
@@ -43,15 +44,14 @@ pub(super) struct StatusLine {
     pub(super) is_still: bool,
     /// When the user's command started.
     bash_since: Option<Duration>,
-    /// The session's name, and whether it is saved, as far as the last event said so.
-    named: (Option<String>, bool),
+    /// The model and its thinking, as they were when the session was opened or last shown.
+    selection: Option<(String, ThinkingLevel)>,
 }
 
 impl StatusLine {
     /// Handles an event of the session; `now` is monotonic.
     pub(super) fn on_session_event(&mut self, event: &SessionEvent, session: &SessionState, now: Duration) {
         let is_idle = session.phase == Phase::Idle;
-        let named = (session.name.clone(), session.unsaved.is_none());
         match event {
             SessionEvent::Agent(AgentEvent::AgentStart) => self.status = Status::Working { since: now },
             SessionEvent::RetryScheduled { attempt, max_attempts, delay, .. }
@@ -74,9 +74,11 @@ impl StatusLine {
             SessionEvent::Settled { .. } => {
                 self.status = self.bash_since.map_or(Status::Idle, |since| Status::RunningBash { since });
             }
-            // The name or the file changed, and not the model.
-            SessionEvent::SelectionChanged if self.named != named => {}
-            SessionEvent::SelectionChanged => {
+            SessionEvent::Opened(_) => self.selection = Some(selection(session)),
+            // The event also reports other changes, such as those of the name and the file. They come
+            // with earlier events too.
+            SessionEvent::SelectionChanged if self.selection != Some(selection(session)) => {
+                self.selection = Some(selection(session));
                 self.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
             }
             SessionEvent::CompactionStarted { reason } => {
@@ -101,7 +103,7 @@ impl StatusLine {
                 self.bash_since = None;
                 self.status = Status::Idle;
             }
-            SessionEvent::Opened(_)
+            SessionEvent::SelectionChanged
             | SessionEvent::Navigated(_)
             | SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
@@ -119,7 +121,6 @@ impl StatusLine {
             | SessionEvent::EntryAppended(_)
             | SessionEvent::Notice { .. } => {}
         }
-        self.named = named;
     }
 
     /// Whether the row changes by itself.
@@ -194,6 +195,10 @@ impl StatusLine {
     }
 }
 
+fn selection(session: &SessionState) -> (String, ThinkingLevel) {
+    (session.model.reference(), session.thinking)
+}
+
 fn hint_row(hint: &str, width: u16, theme: &Theme) -> Row {
     let text = format!(" {}", sanitize_line(hint));
     Row::styled(truncate(&text, usize::from(width), Ellipsis::One), theme.style(Token::Dim))
@@ -214,7 +219,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use crate::ai::{Model, ThinkingLevel};
+    use crate::ai::Model;
+    use crate::session::{Entry, NoticeLevel};
     use crate::tui::theme::{Appearance, ColorDepth};
 
     use super::*;
@@ -236,23 +242,28 @@ mod tests {
         assert!(line.is_animated(), "so that it is drawn again");
     }
 
+    /// What a session sends: the snapshots of all events have the change.
     #[test]
-    fn model_is_told_when_it_changes_and_not_when_the_name_does() {
-        let mut session = SessionState::of(&Arc::new(Model::default()), Path::new("/"));
+    fn model_is_shown_when_it_changes_and_not_when_the_name_or_the_file_does() {
         let mut line = StatusLine::default();
-        let mut changed = |session: &SessionState| {
+        let mut session = SessionState::of(&Arc::new(Model::default()), Path::new("/"));
+        let entry = r#"{"type":"session_info","id":"a1","parentId":null,"timestamp":"","name":"abc"}"#;
+        let named = SessionEvent::EntryAppended(Entry::parse(entry).unwrap().into());
+        let notice = SessionEvent::Notice { level: NoticeLevel::Info, text: "writable again".to_owned() };
+        let mut hint_after = |first: SessionEvent, session: &SessionState| {
             line.hint = None;
-            line.on_session_event(&SessionEvent::SelectionChanged, session, Duration::ZERO);
-            line.hint.is_some()
+            for event in [first, SessionEvent::SelectionChanged] {
+                line.on_session_event(&event, session, Duration::ZERO);
+            }
+            line.hint.clone()
         };
-        changed(&session);
-        assert!(changed(&session));
+        assert_eq!(hint_after(SessionEvent::Opened(Default::default()), &session), None);
         session.name = Some("abc".to_owned());
-        assert!(!changed(&session));
-        session.thinking = ThinkingLevel::High;
-        assert!(changed(&session));
+        assert_eq!(hint_after(named, &session), None);
         session.unsaved = Some("no space left".into());
-        assert!(!changed(&session));
+        assert_eq!(hint_after(notice.clone(), &session), None);
+        session.thinking = ThinkingLevel::High;
+        assert_eq!(hint_after(notice, &session).as_deref(), Some(" · thinking high"));
     }
 
     #[test]

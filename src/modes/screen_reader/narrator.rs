@@ -34,6 +34,8 @@ pub(super) struct Narrator {
     calls: Vec<(String, String)>,
     /// Messages that are or were in the queue and are not delivered yet.
     queued: Vec<String>,
+    /// The model and its thinking, as they were read out last.
+    selection: Option<String>,
     /// Output of the user's command that is not a whole line yet.
     output: String,
     last_answer: String,
@@ -83,9 +85,7 @@ impl Narrator {
                 });
                 lines
             }
-            SessionEvent::SelectionChanged => {
-                one(format!("Model {}, thinking {}.", state.model.id, state.thinking))
-            }
+            SessionEvent::SelectionChanged => self.on_selection(state),
             SessionEvent::Notice { level, text } => one(match level {
                 NoticeLevel::Info => text.clone(),
                 NoticeLevel::Warning => format!("Warning: {text}"),
@@ -117,7 +117,7 @@ impl Narrator {
     }
 
     fn on_opened(&mut self, opened: &Opened, state: &SessionState) -> Vec<String> {
-        *self = Self::default();
+        *self = Self { selection: Some(selection(state)), ..Self::default() };
         let name = state.name.as_ref().map_or_else(String::new, |name| format!(" “{name}”"));
         let mut lines = vec![format!("Session{name}, model {}.", state.model.id)];
         let answer = opened.tail.iter().rev().find_map(|entry| match &entry.body {
@@ -269,6 +269,16 @@ impl Narrator {
         one(format!("Delivered your message: {}", shortened(&on_one_line(text), MAX_NAME_CHARS)))
     }
 
+    /// The event also reports other changes, such as that of the session's name.
+    fn on_selection(&mut self, state: &SessionState) -> Vec<String> {
+        let selection = selection(state);
+        if self.selection.as_ref() == Some(&selection) {
+            return Vec::new();
+        }
+        self.selection = Some(selection.clone());
+        one(selection)
+    }
+
     fn on_output(&mut self, chunk: &str) -> Vec<String> {
         let mut versions = chunk.split('\r');
         self.output.push_str(versions.next().unwrap_or_default());
@@ -329,6 +339,10 @@ fn shortened(text: &str, n_chars: usize) -> String {
     format!("{beginning}…{end}")
 }
 
+fn selection(state: &SessionState) -> String {
+    format!("Model {}, thinking {}.", state.model.id, state.thinking)
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -336,7 +350,7 @@ mod tests {
 
     use serde_json::json;
 
-    use crate::ai::{Millis, UserMessage};
+    use crate::ai::{Millis, ThinkingLevel, UserMessage};
     use crate::session::QueueView;
 
     use super::*;
@@ -391,6 +405,18 @@ mod tests {
                 "Done: bash: cd /home/me/a/project/w…to/it/and/more && cargo clippy",
             ]
         );
+    }
+
+    #[test]
+    fn model_is_read_out_when_it_changes() {
+        let (mut narrator, mut state) = (Narrator::default(), state());
+        let mut changed = |change: &dyn Fn(&mut SessionState)| {
+            change(&mut state);
+            narrator.on_event(&SessionEvent::SelectionChanged, &state)
+        };
+        assert_eq!(changed(&|_| ()), ["Model m, thinking off."]);
+        assert_eq!(changed(&|state| state.name = Some("abc".to_owned())), [""; 0]);
+        assert_eq!(changed(&|state| state.thinking = ThinkingLevel::High), ["Model m, thinking high."]);
     }
 
     #[test]
