@@ -1,6 +1,7 @@
 //! Says what happens in a session, as lines to append.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 
 use crate::agent::AgentEvent;
 use crate::ai::{
@@ -8,7 +9,8 @@ use crate::ai::{
     failure_text,
 };
 use crate::session::{
-    EntryBody, NoticeLevel, Opened, Phase, SessionEvent, SessionMessage, SessionState, SummarySource,
+    EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionEvent, SessionMessage, SessionState,
+    SummarySource,
 };
 use crate::util::visible::spell_out;
 
@@ -32,8 +34,10 @@ pub(super) struct Narrator {
     reader: MarkdownReader,
     /// The ids of calls that run, and what they are called.
     calls: Vec<(String, String)>,
-    /// Messages that are or were in the queue and are not delivered yet.
-    queued: Vec<String>,
+    /// The queue in the last snapshot.
+    queue: Arc<QueueView>,
+    /// Messages that have left the queue and not arrived yet, as they were typed.
+    leaving: VecDeque<String>,
     /// The model and its thinking, as they were read out last.
     selection: Option<String>,
     /// Output of the user's command that is not a whole line yet.
@@ -48,6 +52,7 @@ impl Narrator {
 
     /// The lines about an event; `state` is the snapshot that came with it.
     pub(super) fn on_event(&mut self, event: &SessionEvent, state: &SessionState) -> Vec<String> {
+        self.follow_queue(state);
         match event {
             SessionEvent::Opened(opened) => self.on_opened(opened, state),
             SessionEvent::Agent(event) => self.on_agent_event(event),
@@ -93,11 +98,16 @@ impl Narrator {
             }),
             SessionEvent::Ended { reason } => one(format!("Error: the session stopped: {reason}")),
             SessionEvent::Settled { aborted } => {
-                self.queued.clear();
+                self.leaving.clear();
                 one(if *aborted { "Interrupted. Your turn." } else { "Done. Your turn." })
             }
-            SessionEvent::QueueReturned(_)
-            | SessionEvent::PromptReturned { .. }
+            SessionEvent::QueueReturned(taken) => {
+                for prompt in taken.steering.iter().chain(&taken.follow_up) {
+                    self.on_returned(&prompt.text);
+                }
+                Vec::new()
+            }
+            SessionEvent::PromptReturned { .. }
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::SummaryDrafted(_)
             | SessionEvent::SummaryDecided { .. }
@@ -117,7 +127,8 @@ impl Narrator {
     }
 
     fn on_opened(&mut self, opened: &Opened, state: &SessionState) -> Vec<String> {
-        *self = Self { selection: Some(selection(state)), ..Self::default() };
+        *self = Self { queue: Arc::clone(&state.queue), ..Self::default() };
+        self.selection = Some(selection(state));
         let name = state.name.as_ref().map_or_else(String::new, |name| format!(" “{name}”"));
         let mut lines = vec![format!("Session{name}, model {}.", state.model.id)];
         let answer = opened.tail.iter().rev().find_map(|entry| match &entry.body {
@@ -145,7 +156,7 @@ impl Narrator {
             AgentEvent::MessageUpdate(update) => self.on_update(update),
             AgentEvent::MessageEnd(message) => match &**message {
                 Message::Assistant(answer) => self.on_answer(answer),
-                Message::User(user) => self.on_delivered(&user.content.text()),
+                Message::User(_) => self.on_delivered(),
                 Message::System(_) | Message::ToolResult(_) => Vec::new(),
             },
             AgentEvent::ToolStart { call } => {
@@ -158,8 +169,12 @@ impl Narrator {
             | AgentEvent::MessageStart(_)
             | AgentEvent::ToolRunning { .. }
             | AgentEvent::ToolUpdate { .. }
-            | AgentEvent::TurnEnd { .. }
-            | AgentEvent::AgentEnd { .. } => Vec::new(),
+            | AgentEvent::TurnEnd { .. } => Vec::new(),
+            AgentEvent::AgentEnd { .. } => {
+                // What did not arrive is queued again.
+                self.leaving.clear();
+                Vec::new()
+            }
         }
     }
 
@@ -247,11 +262,6 @@ impl Narrator {
             return Vec::new();
         }
         let (steering, follow_up) = (&state.queue.steering, &state.queue.follow_up);
-        for text in steering.iter().chain(follow_up) {
-            if !self.queued.contains(text) {
-                self.queued.push(text.clone());
-            }
-        }
         let n = steering.len() + follow_up.len();
         let messages = if n == 1 { "1 message is" } else { &format!("{n} messages are") };
         let when = match follow_up.len() {
@@ -262,11 +272,33 @@ impl Narrator {
         one(format!("{messages} queued{when}. An empty line delivers now, /queue reads the queue."))
     }
 
-    /// A message of the user was sent; one that did not wait was typed just now.
-    fn on_delivered(&mut self, text: &str) -> Vec<String> {
-        let Some(at) = self.queued.iter().position(|queued| queued == text) else { return Vec::new() };
-        self.queued.remove(at);
-        one(format!("Delivered your message: {}", shortened(&on_one_line(text), MAX_NAME_CHARS)))
+    /// Notices which messages have left the queue since the last snapshot.
+    fn follow_queue(&mut self, state: &SessionState) {
+        if Arc::ptr_eq(&self.queue, &state.queue) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.queue, Arc::clone(&state.queue));
+        let mut staying: Vec<&String> = texts(&self.queue).collect();
+        for text in texts(&before) {
+            // Texts may be equal, and messages may have moved.
+            match staying.iter().position(|other| *other == text) {
+                Some(at) => drop(staying.remove(at)),
+                None => self.leaving.push_back(text.clone()),
+            }
+        }
+    }
+
+    /// A message left the queue for the user, and not for the model.
+    fn on_returned(&mut self, text: &str) {
+        if let Some(at) = self.leaving.iter().position(|leaving| leaving == text) {
+            self.leaving.remove(at);
+        }
+    }
+
+    /// A message of the user was sent. One that did not come from the queue was typed just now.
+    fn on_delivered(&mut self) -> Vec<String> {
+        let Some(text) = self.leaving.pop_front() else { return Vec::new() };
+        one(format!("Delivered your message: {}", shortened(&on_one_line(&text), MAX_NAME_CHARS)))
     }
 
     /// The event also reports other changes, such as that of the session's name.
@@ -339,6 +371,11 @@ fn shortened(text: &str, n_chars: usize) -> String {
     format!("{beginning}…{end}")
 }
 
+/// The queued messages, in the order of their delivery.
+fn texts(queue: &QueueView) -> impl Iterator<Item = &String> {
+    queue.steering.iter().chain(&queue.follow_up)
+}
+
 fn selection(state: &SessionState) -> String {
     format!("Model {}, thinking {}.", state.model.id, state.thinking)
 }
@@ -346,12 +383,11 @@ fn selection(state: &SessionState) -> String {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::sync::Arc;
 
     use serde_json::json;
 
     use crate::ai::{Millis, ThinkingLevel, UserMessage};
-    use crate::session::QueueView;
+    use crate::session::{PromptDraft, TakenQueue};
 
     use super::*;
 
@@ -407,43 +443,103 @@ mod tests {
         );
     }
 
-    #[test]
-    fn model_is_read_out_when_it_changes() {
-        let (mut narrator, mut state) = (Narrator::default(), state());
-        let mut changed = |change: &dyn Fn(&mut SessionState)| {
-            change(&mut state);
-            narrator.on_event(&SessionEvent::SelectionChanged, &state)
-        };
-        assert_eq!(changed(&|_| ()), ["Model m, thinking off."]);
-        assert_eq!(changed(&|state| state.name = Some("abc".to_owned())), [""; 0]);
-        assert_eq!(changed(&|state| state.thinking = ThinkingLevel::High), ["Model m, thinking high."]);
+    fn view(steering: &[&str], follow_up: &[&str]) -> Arc<QueueView> {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        QueueView { steering: owned(steering), follow_up: owned(follow_up) }.into()
+    }
+
+    /// What is said about deliveries, while the queue changes and messages arrive as a session sends them.
+    struct Deliveries {
+        narrator: Narrator,
+        state: SessionState,
+    }
+
+    impl Deliveries {
+        fn new() -> Self {
+            let state = SessionState { phase: Phase::Running, ..state() };
+            Self { narrator: Narrator::default(), state }
+        }
+
+        fn queue(&mut self, steering: &[&str], follow_up: &[&str]) -> String {
+            self.state.queue = view(steering, follow_up);
+            self.narrator.on_event(&SessionEvent::QueueChanged, &self.state).join("\n")
+        }
+
+        fn event(&mut self, event: SessionEvent) {
+            self.narrator.on_event(&event, &self.state);
+        }
+
+        /// A message arrives as the model will read it.
+        fn arrives(&mut self, text: &str) -> String {
+            let message = Message::User(UserMessage::new(text, vec![], Millis(0)));
+            let event = SessionEvent::Agent(AgentEvent::MessageEnd(Arc::new(message)));
+            self.narrator.on_event(&event, &self.state).join("\n")
+        }
     }
 
     #[test]
     fn delivery_of_a_queued_message_is_announced_once() {
-        let mut narrator = Narrator::default();
-        let mut state = state();
-        state.phase = Phase::Running;
-        let sent = |text: &str| {
-            let message = Message::User(UserMessage::new(text, vec![], Millis(0)));
-            SessionEvent::Agent(AgentEvent::MessageEnd(Arc::new(message)))
-        };
-        assert_eq!(narrator.on_event(&sent("typed"), &state), [""; 0]);
-        state.queue =
-            QueueView { steering: vec!["use tabs".to_owned()], follow_up: vec!["then\ntest".to_owned()] }
-                .into();
-        let queued = narrator.on_event(&SessionEvent::QueueChanged, &state);
+        let mut session = Deliveries::new();
+        assert_eq!(session.arrives("typed"), "");
+        let queued = session.queue(&["use tabs"], &["then\ntest"]);
         assert!(
-            queued[0].starts_with("2 messages are queued, 1 of them for when the agent is done."),
-            "{queued:?}"
+            queued.starts_with("2 messages are queued, 1 of them for when the agent is done."),
+            "{queued}"
         );
-        state.queue = QueueView { steering: vec![], follow_up: vec!["then\ntest".to_owned()] }.into();
-        let queued = narrator.on_event(&SessionEvent::QueueChanged, &state);
-        assert!(queued[0].starts_with("1 message is queued for when the agent is done."), "{queued:?}");
-        assert_eq!(narrator.on_event(&sent("use tabs"), &state), ["Delivered your message: use tabs"]);
-        assert_eq!(narrator.on_event(&sent("use tabs"), &state), [""; 0]);
-        state.queue = QueueView::default().into();
-        narrator.on_event(&SessionEvent::QueueChanged, &state);
-        assert_eq!(narrator.on_event(&sent("then\ntest"), &state), ["Delivered your message: then test"]);
+        let queued = session.queue(&[], &["then\ntest"]);
+        assert!(queued.starts_with("1 message is queued for when the agent is done."), "{queued}");
+        assert_eq!(session.arrives("use tabs"), "Delivered your message: use tabs");
+        assert_eq!(session.arrives("use tabs"), "");
+        session.queue(&[], &[]);
+        assert_eq!(session.arrives("then\ntest"), "Delivered your message: then test");
+    }
+
+    #[test]
+    fn delivery_of_a_template_and_of_equal_texts_is_announced() {
+        let mut session = Deliveries::new();
+        session.queue(&["/skill:pdf it", "again", "again"], &[]);
+        session.queue(&["again", "again"], &[]);
+        assert_eq!(session.arrives("<skill>…</skill>"), "Delivered your message: /skill:pdf it");
+        session.queue(&[], &[]);
+        for _ in 0..2 {
+            assert_eq!(session.arrives("again"), "Delivered your message: again");
+        }
+        assert_eq!(session.arrives("again"), "");
+    }
+
+    #[test]
+    fn message_that_was_taken_back_is_typed_anew() {
+        let mut session = Deliveries::new();
+        session.queue(&["one"], &["two"]);
+        session.queue(&[], &[]);
+        let drafts = |text: &str| vec![PromptDraft { text: text.to_owned(), ..PromptDraft::default() }];
+        let taken = TakenQueue { steering: drafts("one"), follow_up: drafts("two"), ..TakenQueue::default() };
+        session.event(SessionEvent::QueueReturned(Arc::new(taken)));
+        assert_eq!(session.arrives("one"), "");
+    }
+
+    #[test]
+    fn queue_that_an_abort_keeps_is_announced_when_it_is_delivered() {
+        let mut session = Deliveries::new();
+        session.queue(&["later", "last"], &[]);
+        // The loop takes one, and ends before it arrives.
+        session.queue(&["last"], &[]);
+        session.event(SessionEvent::Agent(AgentEvent::AgentEnd { messages: Vec::new() }));
+        session.queue(&["later", "last"], &[]);
+        session.event(SessionEvent::Settled { aborted: true });
+        session.queue(&["last"], &[]);
+        assert_eq!(session.arrives("later"), "Delivered your message: later");
+    }
+
+    #[test]
+    fn model_is_read_out_when_it_changes() {
+        let mut session = Deliveries::new();
+        let mut changed = |change: &dyn Fn(&mut SessionState)| {
+            change(&mut session.state);
+            session.narrator.on_event(&SessionEvent::SelectionChanged, &session.state)
+        };
+        assert_eq!(changed(&|_| ()), ["Model m, thinking off."]);
+        assert_eq!(changed(&|state| state.name = Some("abc".to_owned())), [""; 0]);
+        assert_eq!(changed(&|state| state.thinking = ThinkingLevel::High), ["Model m, thinking high."]);
     }
 }
