@@ -392,14 +392,35 @@ async fn start_and_screen_are_reported_when_they_are_asked_for() {
     let home = TestHome::new();
     let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("PI_TIMING", "1")]);
     pty.wait_idle();
-    pty.keys("/debug\r");
-    pty.wait_text("Wrote what is on the screen to ~/.pi/agent/pi-debug.log");
     let path = home.home().join(".pi/agent/pi-debug.log");
+    let wrote = "Wrote what is on the screen to ~/.pi/agent/pi-debug.log";
+    pty.keys("/debug\r");
+    pty.wait_text(wrote);
     let report = fs::read_to_string(&path).unwrap();
-    let size = format!("screen: {}x{}, main screen", SIZE.width, SIZE.height);
-    assert!(report.contains(&size) && report.contains("Editor and footer"), "{report}");
+    let size = format!("{}x{}", SIZE.width, SIZE.height);
+    for fact in [
+        format!("screen: {size}, main screen"),
+        format!("size of the system: {size}"),
+        format!("size of the terminal: {size}"),
+    ] {
+        assert!(report.lines().any(|line| line == fact), "{fact}: {report}");
+    }
     use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    // With a list over the main screen, which the report has as it is shown.
+    pty.keys("/theme\r");
+    let shown = pty.wait("the list", |rows| rows.iter().any(|row| row.contains("→ ")));
+    fs::remove_file(&path).unwrap();
+    pty.keys("\x1b[100;6u");
+    wait_for_files(&home.agent(), "the report", || path.exists());
+    let report = fs::read_to_string(&path).unwrap();
+    let (report, _) = report.split_once("Transcript").unwrap();
+    for row in shown.iter().filter(|row| !row.trim().is_empty()) {
+        assert!(report.contains(row.trim_end()), "{row:?} is not in\n{report}");
+    }
+    assert!(report.contains("over the main screen"), "{report}");
+    pty.keys("\x1b");
+    pty.wait("the end of the list", |rows| !rows.iter().any(|row| row.contains("→ ")));
     pty.keys("\x04");
     let (_, everything, _) = pty.end();
     let timing = everything.iter().find(|row| row.starts_with("start: ")).unwrap();

@@ -134,11 +134,13 @@ impl App {
             return;
         }
         let quits = self.input.take_quit_wait(self.now);
-        if let InputEvent::Key(key) = input
-            && self.keymap.is("app.suspend", key)
-        {
+        if let InputEvent::Key(key) = input {
             // Whatever is open.
-            return out.push(ScreenEffect::Suspend.into());
+            let anywhere =
+                [("app.suspend", ScreenEffect::Suspend), ("app.debug", ScreenEffect::ReportScreen)];
+            if let Some((_, effect)) = anywhere.into_iter().find(|(id, _)| self.keymap.is(id, key)) {
+                return out.push(effect.into());
+            }
         }
         if pager::on_input(self, input, out) || fullscreen::on_input(self, input, out) {
             return;

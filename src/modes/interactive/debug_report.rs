@@ -1,19 +1,18 @@
 //! `/debug`: what is on the screen and what pi knows of the terminal, for a report about a wrong screen.
 
+use std::borrow::Borrow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use ratatui::layout::Size;
 
-use crate::tui::term::TerminalAnswers;
+use crate::tui::term::{ScreenReport, TerminalAnswers};
 use crate::tui::text::Row;
 use crate::util::{atomic_file, paths};
 
 use super::app::App;
 use super::effects::Effects;
-use super::fullscreen;
 use super::msg::EffectDone;
-use super::ui::compose_dock;
 
 /// The file in the agent's folder; the original has the same.
 const FILE: &str = "pi-debug.log";
@@ -22,49 +21,63 @@ const MAX_ROWS: usize = 500;
 
 /// What only the owner of the screen knows.
 pub(super) struct ScreenFacts {
-    pub(super) size: Size,
-    /// First screen row of the window, and document rows that are in the scrollback.
+    /// Which screen is shown.
+    pub(super) name: &'static str,
+    /// The size of the last frame, the one that the system knows, and what the terminal says.
+    pub(super) painted: Size,
+    pub(super) system: Option<Size>,
+    pub(super) reported: ScreenReport,
+    /// The rows of the last frame; `None` for blank ones.
+    pub(super) rows: Vec<Option<Row>>,
+    /// First screen row of the window on the main screen, and document rows that are in the scrollback.
     pub(super) origin: u16,
     pub(super) pushed: usize,
-    /// Document rows on the screen.
+    /// Document rows on the main screen.
     pub(super) in_view: Range<usize>,
 }
 
 /// The report. Contains the conversation as it is shown.
-pub(super) fn report(app: &mut App, screen: &ScreenFacts, answers: &TerminalAnswers) -> String {
-    let Size { width, height } = screen.size;
-    let dock = compose_dock(app, width, height);
-    let is_fullscreen = app.fullscreen.is_some();
-    let page = usize::from(height).saturating_sub(dock.rows.len());
-    let (first, rows) = if is_fullscreen {
-        (0, fullscreen::render(app, width, page).0)
-    } else {
-        let first = app.transcript.len().saturating_sub(MAX_ROWS);
-        (first, (first..app.transcript.len()).map(|at| app.transcript.row(at).into_owned()).collect())
-    };
-    let mut text = format!("pi {}\n", env!("CARGO_PKG_VERSION"));
+pub(super) fn report(app: &App, screen: &ScreenFacts, answers: &TerminalAnswers) -> String {
+    let ScreenFacts { name, reported, .. } = screen;
     let session = app.session.path.as_deref().map(|path| path.display().to_string());
+    let size = |size: Option<Size>| size.map_or_else(|| "unknown".to_owned(), |size| size.to_string());
+    let cursor = reported.cursor.map(|at| format!("column {}, row {}", at.x, at.y));
     let facts = [
         ("session", session.unwrap_or_else(|| "in memory".to_owned())),
-        ("screen", format!("{width}x{height}, {}", if is_fullscreen { "fullscreen" } else { "main screen" })),
+        ("screen", format!("{}, {name}", screen.painted)),
+        ("size of the system", size(screen.system)),
+        ("size of the terminal", size(reported.size)),
+        ("cursor of the terminal", cursor.unwrap_or_else(|| "unknown".to_owned())),
         ("window", format!("from screen row {}, {} rows in the scrollback", screen.origin, screen.pushed)),
         ("in view", format!("rows {}..{}", screen.in_view.start, screen.in_view.end)),
         ("terminal", format!("{answers:?}")),
     ];
+    let mut text = format!("pi {}\n", env!("CARGO_PKG_VERSION"));
     for (name, fact) in facts {
         writeln!(text, "{name}: {fact}").ok();
     }
-    write_rows("Transcript", first, &rows, width, &mut text);
-    write_rows("Editor and footer", first + rows.len(), &dock.rows, width, &mut text);
+    let width = screen.painted.width;
+    let blank = Row::default();
+    let rows = screen.rows.iter().map(|row| row.as_ref().unwrap_or(&blank));
+    write_rows("Screen", rows.enumerate(), width, &mut text);
+    let transcript = &app.transcript;
+    let last = transcript.len().saturating_sub(MAX_ROWS)..transcript.len();
+    write_rows("Transcript", last.map(|at| (at, transcript.row(at))), width, &mut text);
     text
 }
 
 /// Each row with its number and width; those that are too wide are marked.
-fn write_rows(title: &str, first: usize, rows: &[Row], width: u16, text: &mut String) {
+fn write_rows<R: Borrow<Row>>(
+    title: &str,
+    rows: impl Iterator<Item = (usize, R)>,
+    width: u16,
+    text: &mut String,
+) {
     writeln!(text, "\n{title}: number, width, text").ok();
-    for (at, row) in rows.iter().enumerate() {
+    for (at, row) in rows {
+        let row = row.borrow();
         let mark = if row.width() > usize::from(width) { "!" } else { " " };
-        writeln!(text, "{:6}{mark}{:4}  {:?}", first + at, row.width(), row.text()).ok();
+        writeln!(text, "{at:6}{mark}{:4}  {:?}", row.width(), row.text()).ok();
     }
 }
 

@@ -79,7 +79,6 @@ use super::output::write_err;
 use app::App;
 use appearance::{Looks, in_tmux};
 use clipboard::COPIED_BY_TERMINAL;
-use debug_report::ScreenFacts;
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
@@ -457,12 +456,8 @@ impl Interactive {
                 self.terminal.ui.replay(&mut self.app, size);
             }
             ScreenEffect::ReportScreen => {
-                let screen = &self.terminal.ui.screen;
-                let (size, in_view) =
-                    (self.terminal.input.size().unwrap_or(screen.size()), screen.rows_in_view());
-                let (origin, pushed) = (screen.origin(), screen.pushed());
-                let facts = ScreenFacts { size, origin, pushed, in_view };
-                let text = debug_report::report(&mut self.app, &facts, &self.effects.answers);
+                let facts = self.terminal.screen_facts();
+                let text = debug_report::report(&self.app, &facts, &self.effects.answers);
                 self.effects.write_debug_report(text);
             }
             ScreenEffect::SetTitle(title) => {

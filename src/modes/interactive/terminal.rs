@@ -11,12 +11,14 @@ use crate::tui::term::{
     Control, FrameGuard, FullscreenWindow, InputBroker, ScreenReport, TerminalGuard, TerminalOutput,
     record_size,
 };
+use crate::tui::text::Row;
 use crate::util::os::{self, Continuations, StopRequests};
 
 use super::super::signals::EndSignals;
 use super::TERMINAL_GONE;
 use super::app::App;
 use super::appearance::{is_xterm, reflow_traits};
+use super::debug_report::ScreenFacts;
 use super::external_editor::{Edited, ExternalEditor};
 use super::over_screen::{self, MainScreen, OverScreen};
 use super::pictures::PictureGallery;
@@ -392,6 +394,24 @@ impl Terminal {
             return None;
         }
         tokio::time::timeout(END_SIGNAL, self.signals.next_request()).await.ok()
+    }
+
+    /// What is on the screen and what is known of it. Asks the terminal, and waits for its answer.
+    pub(super) fn screen_facts(&mut self) -> ScreenFacts {
+        let (system, reported) = (self.input.size(), self.input.ask_screen());
+        let name = match (&self.full, &self.over) {
+            (Some(_), _) => "fullscreen",
+            (None, Some(_)) => "over the main screen",
+            (None, None) => "main screen",
+        };
+        let main = &self.ui.screen;
+        let (origin, pushed, in_view) = (main.origin(), main.pushed(), main.rows_in_view());
+        let canvas = match alternate(&mut self.full, &mut self.over) {
+            Some(window) => window.canvas_mut(),
+            None => main.canvas(),
+        };
+        let rows = canvas.rows().map(Option::<&Row>::cloned).collect();
+        ScreenFacts { name, painted: canvas.size(), system, reported, rows, origin, pushed, in_view }
     }
 
     /// Lends the terminal to an editor until it ends. The size must be the painted one. The terminal is

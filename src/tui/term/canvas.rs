@@ -158,6 +158,11 @@ impl<W: Write> Canvas<W> {
         self.size
     }
 
+    /// The rows that the last frame left on the screen, as they were drawn; `None` where it is blank.
+    pub fn rows(&self) -> impl Iterator<Item = Option<&Row>> {
+        (0..self.size.height).map(|y| self.shown.source(y))
+    }
+
     pub fn sink(&self) -> &W {
         &self.sink
     }

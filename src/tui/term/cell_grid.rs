@@ -119,6 +119,11 @@ impl CellGrid {
         self.at(y).is_some_and(|row| row.is_uncertain)
     }
 
+    /// The row that screen row `y` was drawn from; `None` if it is blank, or unknown.
+    pub(super) fn source(&self, y: u16) -> Option<&Row> {
+        self.at(y)?.source.as_ref()
+    }
+
     /// The mark of row `y`.
     pub(super) fn mark(&self, y: u16) -> Option<PromptMark> {
         self.at(y)?.source.as_ref()?.mark

@@ -253,6 +253,11 @@ impl<W: Write> InlineWindow<W> {
         self.pushed
     }
 
+    /// What is on the screen.
+    pub fn canvas(&self) -> &Canvas<W> {
+        &self.canvas
+    }
+
     pub fn sink(&self) -> &W {
         self.canvas.sink()
     }
