@@ -125,6 +125,19 @@ impl Dialogs {
         self.open.last_mut().is_some_and(|top| top.overlay().pager().is_some())
     }
 
+    /// The theme that an open list shows in place of that of the settings.
+    pub(super) fn previewed_theme(&self) -> Option<&str> {
+        self.open.iter().find_map(|open| match open {
+            Open::Other(overlay) => overlay.previewed_theme(),
+            Open::Trust(..)
+            | Open::Login(_)
+            | Open::Question(_)
+            | Open::Tree(_)
+            | Open::Sessions(_)
+            | Open::Summary(_) => None,
+        })
+    }
+
     /// Closes all.
     pub(super) fn clear(&mut self) {
         self.open.clear();

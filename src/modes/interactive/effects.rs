@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::mpsc;
 
-use crate::config::{CrashLog, Env};
+use crate::config::{CrashLog, Env, Settings};
 use crate::session::{
     self, PromptDraft, Refusal, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionState,
     TakenQueue,
@@ -277,15 +277,16 @@ impl Effects {
         self.theme_watch.follow(file, &self.done);
     }
 
-    /// Checks the theme of the settings.
+    /// Checks the theme with this name.
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(super) fn read_theme(&self, session: &SessionState) -> Result<(), String> {
+    pub(super) fn read_theme(&self, session: &SessionState, name: &str) -> Result<(), String> {
         let looks = Looks { env: &self.env, dirs: &self.services.dirs };
         let (settings, project) = (&session.settings, trusted_project(session));
         let places = ThemePlaces { looks: &looks, settings, project, named: &self.themes };
-        places.load(&settings.values, &self.answers.colors, &mut Vec::new()).map(drop)
+        let values = Settings { theme: name.to_owned(), ..settings.values.clone() };
+        places.load(&values, &self.answers.colors, &mut Vec::new()).map(drop)
     }
 
     fn read_branch(&self) {

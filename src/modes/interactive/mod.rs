@@ -251,7 +251,7 @@ impl Interactive {
         let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
         let has_other_links = looks.shows_links(values, version) != looks.shows_links(values, version_before);
         if has_other_colors || has_other_links || self.app.transcript.view().pictures != pictures {
-            self.follow_looks(None);
+            self.follow_looks();
         }
     }
 
@@ -469,25 +469,31 @@ impl Interactive {
                 self.exit_unless_written(written);
             }
             ScreenEffect::Copy(text) => self.copy(text),
-            ScreenEffect::FollowLooks => self.follow_looks(None),
+            ScreenEffect::FollowLooks => self.follow_looks(),
             // An editor may be in the middle of it, so a theme that cannot be used stays as it was.
-            ScreenEffect::FollowThemeFile => match self.effects.read_theme(&self.app.session) {
-                Ok(()) => self.follow_looks(None),
-                Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
-            },
-            ScreenEffect::PreviewTheme(name) => self.follow_looks(Some(name)),
+            ScreenEffect::FollowThemeFile => {
+                match self.effects.read_theme(&self.app.session, &self.theme()) {
+                    Ok(()) => self.follow_looks(),
+                    Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
+                }
+            }
             ScreenEffect::Suspend => self.outside = Some(Outside::Shell(Stop::Job)),
             ScreenEffect::OpenEditor(text) => self.outside = Some(Outside::Editor(text)),
         }
     }
 
-    /// Draws everything with the theme and the links of the settings as they are now, or with
-    /// another theme.
-    fn follow_looks(&mut self, theme: Option<String>) {
+    /// The name of the theme to show: that of the settings, or the one that a list shows.
+    fn theme(&self) -> String {
+        let previewed = self.app.dialogs.previewed_theme();
+        previewed.unwrap_or(&self.app.session.settings.values.theme).to_owned()
+    }
+
+    /// Draws everything with the links of the settings as they are now, and the theme to show.
+    fn follow_looks(&mut self) {
         self.settle_size();
         let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
         let mut values = self.app.session.settings.values.clone();
-        values.theme = theme.unwrap_or(values.theme);
+        values.theme = self.theme();
         let mut problems = Vec::new();
         let session = &self.app.session;
         let project = trusted_project(session);

@@ -44,12 +44,10 @@ pub(super) enum ScreenEffect {
     /// Opens the text in the user's editor; answers with [`EffectDone::Edited`].
     OpenEditor(String),
     Suspend,
-    /// Applies the theme and links of the settings.
+    /// Applies the theme and links of the settings, or the theme that a list shows.
     FollowLooks,
     /// The same, unless the theme's file, which has changed, cannot be used.
     FollowThemeFile,
-    /// Shows this theme in place of that of the settings.
-    PreviewTheme(String),
     /// Shows a transcript that was replaced, below the old one.
     StartOver(StartOver),
     /// Clears screen and scrollback and writes the transcript again.

@@ -65,6 +65,11 @@ pub(super) trait Overlay<M = DialogOutcome> {
         None
     }
 
+    /// The theme that it shows in place of that of the settings.
+    fn previewed_theme(&self) -> Option<&str> {
+        None
+    }
+
     /// Its rows, at most those there is room for, and the cursor's row and column among them.
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn;
 }

@@ -45,8 +45,7 @@ impl Themes {
         match self.picker.selected() {
             Some(name) if *name != self.shown => {
                 self.shown.clone_from(name);
-                let effect = ScreenEffect::PreviewTheme(self.shown.clone());
-                OverlayStep::StayWith(DialogOutcome::Effect(effect.into()))
+                OverlayStep::StayWith(DialogOutcome::Effect(ScreenEffect::FollowLooks.into()))
             }
             _ => OverlayStep::Stay,
         }
@@ -68,6 +67,10 @@ impl Overlay for Themes {
         }
     }
 
+    fn previewed_theme(&self) -> Option<&str> {
+        (self.shown != self.current).then_some(&self.shown)
+    }
+
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
         let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
@@ -82,7 +85,7 @@ mod tests {
     use super::super::super::msg::Effect;
     use super::*;
 
-    /// What the last key does, in a list with `dark` selected.
+    /// What the last key does, in a list with `dark` selected, and what is previewed then.
     fn last_step(codes: &[KeyCode]) -> String {
         let keymap = default_keymap();
         let theme = |name: &str| ListedTheme { name: name.to_owned(), problem: None };
@@ -101,17 +104,19 @@ mod tests {
                 OverlayStep::CloseWith(outcome) | OverlayStep::StayWith(outcome) => format!("{outcome:?}"),
             };
         }
-        last
+        themes.previewed_theme().map_or(last.clone(), |name| format!("{last} with {name}"))
     }
 
     #[test]
     fn selected_theme_is_shown_and_only_the_chosen_one_saved() {
-        use KeyCode::{Char, Down, Enter, Esc};
-        assert_eq!(last_step(&[Down]), "PreviewTheme(\"light\")");
-        assert_eq!(last_step(&[Char('m')]), "PreviewTheme(\"mine\")");
-        assert_eq!(last_step(&[Char('m'), Char('i')]), "stay");
+        use KeyCode::{Char, Down, Enter, Esc, Up};
+        assert_eq!(last_step(&[Down]), "FollowLooks with light");
+        assert_eq!(last_step(&[Char('m')]), "FollowLooks with mine");
+        assert_eq!(last_step(&[Char('m'), Char('i')]), "stay with mine");
+        assert_eq!(last_step(&[Down, Up]), "FollowLooks");
         assert_eq!(last_step(&[Esc]), "close");
-        assert_eq!(last_step(&[Down, Esc]), "FollowLooks");
+        // The list is closed then.
+        assert_eq!(last_step(&[Down, Esc]), "FollowLooks with light");
         let saved = last_step(&[Down, Enter]);
         assert!(saved.contains("ChangeSetting") && saved.contains("light"), "{saved}");
     }
