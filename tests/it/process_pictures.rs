@@ -146,7 +146,13 @@ async fn cells_of_another_size_get_pictures_of_their_size() {
 
 #[test]
 fn late_answers_change_the_looks_and_never_become_text() {
-    let home = TestHome::new();
+    for theme in ["system", "light/dark"] {
+        check_late_answers(theme);
+    }
+}
+
+fn check_late_answers(theme: &str) {
+    let home = TestHome::new().settings(&json!({ "theme": theme }));
     let env = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
     let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &env);
     pty.wait_idle();

@@ -6,6 +6,7 @@
 use std::fs;
 
 use pi::ai::TestBarrier;
+use pi::util::clock::{Clock, iso8601};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
@@ -484,8 +485,7 @@ async fn what_is_wrong_in_a_file_is_said_once() {
 fn a_crash_is_told_once_at_the_next_start() {
     let home = TestHome::new();
     let file = home.agent().join("crashes.json");
-    let now_ms = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    let timestamp = pi::util::clock::iso8601(u64::try_from(now_ms).unwrap());
+    let timestamp = iso8601(Clock::system().now_ms());
     let crash = serde_json::json!([{ "timestamp": timestamp, "message": "the screen broke" }]);
     fs::write(&file, crash.to_string()).unwrap();
     for n_told in [1, 0] {

@@ -223,7 +223,7 @@ impl App {
             }
             Refused::Space => self.fail("a command follows the slash without a space"),
             Refused::TakesNoArguments { line } => {
-                self.fail(&format!("/{} takes no arguments", commands::name_of(line)))
+                self.fail(&format!("/{} takes no arguments", commands::name_of(line)));
             }
             Refused::WrongArguments { why, .. } => self.fail(why),
             Refused::Working { .. } => self.fail(&Refusal::Working.to_string()),

@@ -243,7 +243,10 @@ impl Interactive {
         let values = &self.app.session.settings.values;
         let pictures =
             pictures::view(&self.effects.env, values, &self.effects.answers, self.terminal.pictures());
-        let has_other_colors = values.theme == "system" && before.colors != self.effects.answers.colors;
+        // Of a pair, the terminal's background chooses.
+        let theme = self.theme();
+        let has_other_colors =
+            (theme == "system" || theme.contains('/')) && before.colors != self.effects.answers.colors;
         let (version, version_before) = (self.effects.answers.version.as_deref(), before.version.as_deref());
         if version != version_before {
             self.terminal.follow_version(&self.effects.env, version);
