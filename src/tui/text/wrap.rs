@@ -228,7 +228,10 @@ pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
             continue;
         }
         match chunks.last_mut() {
-            Some(chunk) if inside || is_path_start(flat, chunk) => {
+            Some(chunk)
+                if inside
+                    || chunk.end == chunk.word_end && is_path_start(&flat[chunk.start..chunk.word_end]) =>
+            {
                 chunk.word_end = word_end;
                 chunk.end = end;
             }
@@ -255,10 +258,11 @@ pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
     chunks
 }
 
-/// Whether a chunk is the `/`, `./` or `~/` that a path or a command of the prompt begins with.
-fn is_path_start(flat: &str, chunk: &Chunk) -> bool {
-    let text = &flat[chunk.start..chunk.word_end];
-    chunk.end == chunk.word_end && text.ends_with('/') && !text.contains(char::is_alphanumeric)
+/// Whether a text is the `/`, `./`, `~/` or `(/` that a path or a command of the prompt begins with. Longer rows of
+/// signs are none: they have places to break at, and none of them is looked through again and again.
+fn is_path_start(text: &str) -> bool {
+    const MAX_BYTES: usize = 8;
+    text.len() <= MAX_BYTES && text.ends_with('/') && !text.contains(char::is_alphanumeric)
 }
 
 /// The lengths of the text before the last space and of what follows it, if a break there is better than
@@ -266,8 +270,8 @@ fn is_path_start(flat: &str, chunk: &Chunk) -> bool {
 fn break_at_space(word: &str) -> Option<(usize, usize)> {
     let space = word.rfind(' ')?;
     let rest = &word[space + 1..];
-    let is_path_start = rest.ends_with('/') && !rest.contains(char::is_alphanumeric);
-    (is_path_start || rest.len() > 1 && rest.is_ascii()).then(|| (word[..space].trim_end().len(), rest.len()))
+    (is_path_start(rest) || rest.len() > 1 && rest.is_ascii())
+        .then(|| (word[..space].trim_end().len(), rest.len()))
 }
 
 /// Places after hyphens between letters. Names of files, numbers and options stay whole.
@@ -409,6 +413,11 @@ mod tests {
         check("either / or", 7, &["either", "/ or"]);
         check("parser::numbers ... ok", 18, &["parser::numbers", "... ok"]);
         check("in ~/a and (/etc/b", 12, &["in ~/a and", "(/etc/b"]);
+        check(
+            "compacted. /unpin ends that, /usr/lib too",
+            12,
+            &["compacted.", "/unpin ends", "that, /usr/", "lib too"],
+        );
         check("/home/me/file", 9, &["/home/me/", "file"]);
         check("see 2026-11-23T14-20_a-b.jsonl", 26, &["see", "2026-11-23T14-20_a-b.jsonl"]);
         check("use --no-color-at-all", 18, &["use", "--no-color-at-all"]);
@@ -430,10 +439,12 @@ mod tests {
     }
 
     #[test]
-    fn slash_stays_with_the_name_of_its_command_or_path() {
-        let rows = wrap_plain("compacted. /unpin ends that, /usr/lib too", 12, Style::new());
-        let rows: Vec<String> = rows.iter().map(Row::text).collect();
-        assert_eq!(rows, ["compacted.", "/unpin ends", "that, /usr/", "lib too"]);
+    fn signs_with_slashes_are_no_start_of_a_path_that_grows() {
+        for sign in ["→/", "★/", "*/", "👍/"] {
+            let text = sign.repeat(1_000);
+            let longest = chunks(&text, &[]).iter().map(|chunk| chunk.end - chunk.start).max();
+            assert!(longest.unwrap() <= 16, "{sign}: {longest:?}");
+        }
     }
 
     #[test]
