@@ -1,7 +1,6 @@
 //! A list of items with a filter.
 
 use std::borrow::Cow;
-
 use std::collections::HashSet;
 
 use crossterm::event::{KeyCode, KeyModifiers};
