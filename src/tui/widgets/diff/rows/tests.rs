@@ -105,7 +105,7 @@ fn lines_are_highlighted_once_and_only_if_they_are_drawn() {
     let lines = diff_between(&old, &old.replace("a100 =", "b ="));
     let cost = |lines: &[DiffLine], n_drawn: usize| {
         let mut rows = DiffRows::new(lines, "rs", 60, &highlighter, &theme);
-        assert!(rows.by_ref().take(n_drawn).count() <= n_drawn);
+        rows.by_ref().take(n_drawn).for_each(drop);
         rows.n_highlighted()
     };
     assert_eq!(cost(&lines, 10), 10);
