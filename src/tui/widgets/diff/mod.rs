@@ -20,7 +20,7 @@ const MAX_COMPARED_BYTES: usize = 16 * 1024;
 
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiffKind {
+enum DiffKind {
     Added,
     Removed,
     Context,
