@@ -14,7 +14,10 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Of lines that are longer together, only the common beginning and end are found.
-const MAX_COMPARED_BYTES: usize = 2_000;
+const MAX_PAIR_BYTES: usize = 2_000;
+
+/// Longer lines are similar to no line.
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// In a change with more pairs of lines to choose from, only lines at the same place are compared,
 /// if there are as many on both sides.
@@ -110,9 +113,9 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Long lines have none, so that they are similar to no line.
+    /// Those of long lines are not looked for.
     fn of(line: &'a str) -> Self {
-        let line = if line.len() > MAX_COMPARED_BYTES { "" } else { line };
+        let line = if line.len() > MAX_LINE_BYTES { "" } else { line };
         let mut sorted: Vec<&str> = words(line).into_iter().filter(|word| !is_blank(word)).collect();
         sorted.sort_unstable();
         Self { weight: sorted.iter().map(|word| weight(word)).sum(), sorted }
@@ -148,7 +151,7 @@ fn weight(word: &str) -> usize {
 
 /// A line and another one in its place, which have little in common.
 fn replaced_line(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
-    if old.len() + new.len() > MAX_COMPARED_BYTES {
+    if old.len() + new.len() > MAX_PAIR_BYTES {
         return changed_words(old, new);
     }
     let indent = shared_indent([old, new].iter());
@@ -159,7 +162,7 @@ fn replaced_line(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>)
 fn changed_words(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     let indent = shared_indent([old, new].iter());
     let (old_words, new_words) = (words(&old[indent..]), words(&new[indent..]));
-    let ops = if old.len() + new.len() > MAX_COMPARED_BYTES {
+    let ops = if old.len() + new.len() > MAX_PAIR_BYTES {
         middle(&old_words, &new_words)
     } else {
         capture_diff_slices(Algorithm::Myers, &old_words, &new_words)

@@ -15,8 +15,8 @@ use super::super::text::visible_ranges;
 
 pub use rows::DiffRows;
 
-/// Longer texts are not compared line by line.
-const MAX_COMPARED_BYTES: usize = 16 * 1024;
+/// Texts that are longer together are not compared line by line.
+const MAX_TEXT_BYTES: usize = 16 * 1024;
 
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn parse_line(line: &str) -> DiffLine {
 /// The diff of two texts, without numbers. In long texts all lines count as
 /// changed, because the diff of a call that is still arriving is computed again for every frame.
 pub fn diff_between(old: &str, new: &str) -> Vec<DiffLine> {
-    if old.len() + new.len() > MAX_COMPARED_BYTES {
+    if old.len() + new.len() > MAX_TEXT_BYTES {
         let removed = old.lines().map(|line| DiffLine::new(DiffKind::Removed, "", line));
         return removed.chain(new.lines().map(|line| DiffLine::new(DiffKind::Added, "", line))).collect();
     }
