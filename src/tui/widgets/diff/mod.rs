@@ -52,11 +52,19 @@ impl DiffLine {
     }
 }
 
-/// Parses the form of diffs in sessions, one `+12 text` per line. Lines of another form count as
-/// context.
+/// Parses the form of diffs in sessions, one `+12 text` per line. Lines without a number keep their sign; those
+/// without a sign count as context, without their first character.
 pub fn parse_diff(text: &str) -> Vec<DiffLine> {
-    text.lines().map(parse_line).collect()
+    let lines = || text.strip_suffix('\n').unwrap_or(text).split('\n').filter(|_| !text.is_empty());
+    // Where all lines have them, they are line breaks like any other.
+    let is_gap = |line: &str| line.trim() == GAP;
+    let shows_returns = lines().any(|line| !line.ends_with('\r') && !is_gap(line));
+    let lines = lines().map(|line| line.strip_suffix('\r').filter(|_| !shows_returns).unwrap_or(line));
+    lines.map(parse_line).collect()
 }
+
+/// What stored diffs have for omitted lines.
+const GAP: &str = "...";
 
 fn parse_line(line: &str) -> DiffLine {
     let mut chars = line.chars();
@@ -67,17 +75,19 @@ fn parse_line(line: &str) -> DiffLine {
     };
     let rest = chars.as_str();
     let unpadded = rest.trim_start_matches(' ');
-    let text = unpadded.trim_start_matches(|c: char| c.is_ascii_digit());
-    let (lead, text) = rest.split_at_checked(rest.len() - text.len()).unwrap_or(("", rest));
-    let has_number = text.len() < unpadded.len();
-    match (kind, text) {
-        _ if has_number => DiffLine::new(kind, lead, text.strip_prefix(' ').unwrap_or(text)),
-        // One space separates the missing number from the text.
-        (DiffKind::Context, "...") => {
-            DiffLine { number: lead.strip_suffix(' ').unwrap_or(lead).to_owned(), ..DiffLine::gap() }
-        }
-        _ => DiffLine::new(kind, "", rest),
+    let after_number = unpadded.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number_end = rest.len() - after_number.len();
+    let has_number = after_number.len() < unpadded.len();
+    // What only begins with digits, such as `3rd`, is text.
+    if has_number && (after_number.is_empty() || after_number.starts_with(' ')) {
+        return DiffLine::new(kind, &rest[..number_end], after_number.strip_prefix(' ').unwrap_or_default());
     }
+    if kind == DiffKind::Context && unpadded == GAP {
+        // One space separates the missing number from the text.
+        let lead = &rest[..rest.len() - unpadded.len()];
+        return DiffLine { number: lead.strip_suffix(' ').unwrap_or(lead).to_owned(), ..DiffLine::gap() };
+    }
+    DiffLine::new(kind, "", rest)
 }
 
 /// The diff of two texts, without numbers. In long texts all lines count as
@@ -134,7 +144,19 @@ mod tests {
         check("", DiffKind::Context, "", "");
         check("é", DiffKind::Context, "", "");
         check("+no number", DiffKind::Added, "", "no number");
+        check("+3rd party", DiffKind::Added, "", "3rd party");
+        check("-1.5", DiffKind::Removed, "", "1.5");
+        check(" 3...", DiffKind::Context, "", "3...");
         check("-1 a\u{1b}[31mb\tc", DiffKind::Removed, "1", "a<U+001B>[31mb   c");
+    }
+
+    #[test]
+    fn returns_are_shown_unless_all_stored_lines_have_them() {
+        let texts = |diff| parse_diff(diff).into_iter().map(|line| line.text).collect::<Vec<_>>();
+        assert_eq!(texts("-1 a\r\n+1 a\n"), ["a<U+000D>", "a"]);
+        assert_eq!(texts("-1 a\r\n   ...\n+1 b\r"), ["a", "…", "b"]);
+        assert_eq!(texts("+1 a\n+2 \n\n"), ["a", "", ""]);
+        assert_eq!(texts(""), [""; 0]);
     }
 
     #[test]
