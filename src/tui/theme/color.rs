@@ -249,11 +249,6 @@ pub(super) fn index_of_256(rgb: [u8; 3], fits: impl Fn([u8; 3]) -> bool) -> Opti
     fitting.min_by_key(|index| (distance(rgb, indexed_rgb(*index)), *index))
 }
 
-/// The same as red, green and blue.
-pub(super) fn nearest_of_256(rgb: [u8; 3], fits: impl Fn([u8; 3]) -> bool) -> Option<[u8; 3]> {
-    index_of_256(rgb, fits).map(indexed_rgb)
-}
-
 /// The one of the 16 colours with the hue of a text colour, in the half that is told apart from
 /// the background; `None`, the default, for greys that are not faint.
 fn nearest_ansi(rgb: [u8; 3], appearance: Appearance) -> Option<Color> {
@@ -285,7 +280,7 @@ fn nearest_ansi(rgb: [u8; 3], appearance: Appearance) -> Option<Color> {
     Some(Color::Indexed(if appearance == Appearance::Dark { hue + 8 } else { hue }))
 }
 
-fn indexed_rgb(index: u8) -> [u8; 3] {
+pub(super) fn indexed_rgb(index: u8) -> [u8; 3] {
     match index {
         232..=255 => [8 + 10 * (index - 232); 3],
         16..=231 => {

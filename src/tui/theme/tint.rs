@@ -7,7 +7,7 @@
 use ratatui::style::{Color, Style};
 
 use super::Theme;
-use super::color::{ThemeColor, index_of_256, nearest_of_256};
+use super::color::{ThemeColor, index_of_256, indexed_rgb};
 use super::system::{self, Rgb, contrast, mix};
 use super::tokens::Token;
 
@@ -24,10 +24,10 @@ pub enum TintStrength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tint {
     background: Rgb,
+    /// Its index, if the terminal has 256 colours.
+    index: Option<u8>,
     /// White or black: where readable colours are.
     end: Rgb,
-    /// Whether the terminal has 256 colours, of which the background is one.
-    is_indexed: bool,
 }
 
 const WHITE: Rgb = [255; 3];
@@ -63,7 +63,7 @@ impl Theme {
         let mut mixed = (0..=percent).rev().map(|percent| mix(base, vivid, percent));
         let background = mixed.find(|below| contrast(end, *below) >= system::TEXT).unwrap_or(base);
         if let Some(Color::Rgb(..)) = self.color(Token::ToolPendingBg) {
-            return Some(Tint { background, end, is_indexed: false });
+            return Some(Tint { background, index: None, end });
         }
         // The nearest one is often a grey.
         let strongest = (0..3).max_by_key(|channel| background[*channel])?;
@@ -75,8 +75,8 @@ impl Theme {
             TintStrength::Line => None,
         };
         let fits = |color: Rgb| has_its_hue(color) && is_readable(color) && Some(color) != around;
-        let background = nearest_of_256(background, fits)?;
-        Some(Tint { background, end, is_indexed: true })
+        let index = index_of_256(background, fits)?;
+        Some(Tint { background: indexed_rgb(index), index: Some(index), end })
     }
 
     fn rgb(&self, token: Token) -> Option<Rgb> {
@@ -96,7 +96,7 @@ fn rgb(color: Color) -> Option<Rgb> {
 impl Tint {
     /// The background alone.
     pub fn style(self) -> Style {
-        Style::new().bg(self.color(self.background, |_| true))
+        Style::new().bg(color(self.background, self.index))
     }
 
     /// Text of a token on it.
@@ -105,15 +105,14 @@ impl Tint {
         let least = system::least_contrast(token);
         let readable = system::readable(color, self.end, &[self.background], least);
         let is_readable = |color: Rgb| contrast(color, self.background) >= least;
-        self.style().fg(self.color(readable, is_readable))
+        let index = self.index.and_then(|_| index_of_256(readable, is_readable));
+        self.style().fg(self::color(readable, index))
     }
+}
 
-    /// The colour, or of 256 the nearest one that `fits`.
-    fn color(self, rgb: Rgb, fits: impl Fn(Rgb) -> bool) -> Color {
-        let [red, green, blue] = rgb;
-        let index = self.is_indexed.then(|| index_of_256(rgb, fits)).flatten();
-        index.map_or(Color::Rgb(red, green, blue), Color::Indexed)
-    }
+fn color(rgb: Rgb, index: Option<u8>) -> Color {
+    let [red, green, blue] = rgb;
+    index.map_or(Color::Rgb(red, green, blue), Color::Indexed)
 }
 
 #[cfg(test)]

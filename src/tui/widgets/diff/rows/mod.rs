@@ -5,6 +5,8 @@
 //! changed words on a stronger one; elsewhere changed words are reversed. The signs and the weight
 //! of changed words say the same without colours.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use ratatui::style::{Modifier, Style};
@@ -169,6 +171,8 @@ fn pieces(range: Range<usize>, others: [&[Range<usize>]; 2]) -> Vec<Range<usize>
 struct Palette {
     token: Token,
     tints: Option<Tints>,
+    /// On the tints, by token and whether the text is marked: among few colours, readable ones are searched for.
+    styles: RefCell<HashMap<(Token, bool), Style>>,
 }
 
 #[derive(Debug)]
@@ -181,7 +185,7 @@ impl Palette {
     fn new(token: Token, theme: &Theme) -> Self {
         let tint = |strength| theme.tint(token, strength);
         let tints = || Some(Tints { line: tint(TintStrength::Line)?, word: tint(TintStrength::Word)? });
-        Self { token, tints: tints() }
+        Self { token, tints: tints(), styles: RefCell::default() }
     }
 
     fn is_tinted(&self) -> bool {
@@ -190,9 +194,14 @@ impl Palette {
 
     fn style(&self, token: Option<Token>, is_marked: bool, theme: &Theme) -> Style {
         let shown = token.unwrap_or(self.token);
+        let on_tint = |tint: Tint, weight: Modifier| {
+            let mut styles = self.styles.borrow_mut();
+            let style = styles.entry((shown, is_marked));
+            *style.or_insert_with(|| tint.text(shown, theme).add_modifier(weight))
+        };
         match (&self.tints, is_marked) {
-            (Some(tints), false) => tints.line.text(shown, theme),
-            (Some(tints), true) => tints.word.text(shown, theme).add_modifier(Modifier::BOLD),
+            (Some(tints), false) => on_tint(tints.line, Modifier::empty()),
+            (Some(tints), true) => on_tint(tints.word, Modifier::BOLD),
             (None, false) => theme.style(shown),
             // Words in many colours would be blocks in many colours.
             (None, true) => theme.style(self.token).add_modifier(Modifier::REVERSED),

@@ -120,3 +120,21 @@ fn lines_are_highlighted_once_and_only_if_they_are_drawn() {
     let long = parse_diff(&format!("+1 {}\n+2 let b;", "x = 1; ".repeat(1_000)));
     assert_eq!(cost(&long, usize::MAX), 0, "long lines stay plain, and what follows up to the next gap");
 }
+
+#[test]
+fn readable_colours_are_searched_for_once_for_each_token() {
+    let theme = theme(ColorDepth::Indexed);
+    let highlighter = highlighter();
+    let n_searched = |n_lines: usize| {
+        let diff: String = (0..n_lines)
+            .map(|n| format!("-{n} let a = f(\"x\", {n});\n+{n} let b = f(\"y\", {n});\n"))
+            .collect();
+        let lines = parse_diff(&diff);
+        let mut rows = DiffRows::new(&lines, "rs", 60, &highlighter, &theme);
+        rows.by_ref().for_each(drop);
+        [&rows.added, &rows.removed].map(|palette| palette.styles.borrow().len())
+    };
+    let few = n_searched(2);
+    assert!(few.iter().all(|n| (2..20).contains(n)), "{few:?}");
+    assert_eq!(n_searched(300), few);
+}
