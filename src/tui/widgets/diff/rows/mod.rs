@@ -17,7 +17,8 @@ use super::super::super::theme::{Theme, Tint, TintStrength, Token};
 use super::marks::{Marks, marks};
 use super::{DiffKind, DiffLine};
 
-/// The rows of a diff, line by line; lines that are not asked for cost nothing.
+/// The rows of a diff, line by line. Of lines that are not asked for, only those are looked at that belong to a
+/// change of which one is drawn: their similarity decides about its marks.
 #[derive(Debug)]
 pub struct DiffRows<'a> {
     lines: &'a [DiffLine],
