@@ -261,10 +261,15 @@ fn latin_key(sequence: &[u8]) -> Option<Vec<u8>> {
     let typed = char::from_u32(codes.next()?.parse().ok()?)?;
     let standard: u32 = codes.nth(1)?.parse().ok()?;
     let modifiers = held.split([':', ';']).next()?.parse::<u32>().ok()?.checked_sub(1)?;
-    // Latin letters end with the block Latin Extended-B.
-    let is_other_script = typed.is_alphabetic() && typed > '\u{24f}';
-    (is_other_script && modifiers & ALT_CTRL_SUPER != 0)
+    (typed.is_alphabetic() && !is_latin(typed) && modifiers & ALT_CTRL_SUPER != 0)
         .then(|| format!("\x1b[{standard};{held}u").into_bytes())
+}
+
+/// Whether a letter is in one of the blocks of Latin letters: up to Latin Extended-B and IPA, whose letters some
+/// African and Turkic layouts have, then Latin Extended Additional, C, D and E.
+fn is_latin(letter: char) -> bool {
+    matches!(letter, '\0'..='\u{2af}' | '\u{1e00}'..='\u{1eff}' | '\u{2c60}'..='\u{2c7f}')
+        || matches!(letter, '\u{a720}'..='\u{a7ff}' | '\u{ab30}'..='\u{ab6f}')
 }
 
 /// A key with a modifier in rxvt's form, in xterm's: `ESC O a` and `ESC [ a` are ctrl and shift with an
@@ -603,6 +608,9 @@ mod tests {
         // Latin layouts decide themselves where their letters are.
         check("\x1b[97::113;5u", 'a', ctrl);
         check("\x1b[246::59;5u", 'ö', ctrl);
+        check("\x1b[601::119;5u", 'ə', ctrl);
+        check("\x1b[7865::101;3u", 'ẹ', alt);
+        check("\x1b[11365::97;5u", 'ⱥ', ctrl);
     }
 
     #[test]
