@@ -332,7 +332,49 @@ impl SessionCommand {
     /// Whether the session rejects the command with `Refusal::Working` while the agent works. A compaction
     /// with a review shows a summary that waits even then.
     pub fn needs_idle(&self) -> bool {
-        matches!(self, Self::Compact { with_review: false, .. } | Self::Handoff { .. } | Self::Reload)
+        match self {
+            Self::Compact { with_review, .. } => !with_review,
+            Self::Handoff { .. } | Self::Reload => true,
+            Self::Prompt { .. }
+            | Self::Begin { .. }
+            | Self::DeliverNow
+            | Self::TakeQueue
+            | Self::TakeQueued { .. }
+            | Self::MoveQueued { .. }
+            | Self::TakeLeftOver
+            | Self::SaveDraft { .. }
+            | Self::Abort
+            | Self::Interrupt
+            | Self::ChangeSetting { .. }
+            | Self::SetModel { .. }
+            | Self::SetThinking { .. }
+            | Self::SetScope { .. }
+            | Self::ModelsChanged
+            | Self::CycleModel { .. }
+            | Self::CycleThinking
+            | Self::DecideSummary { .. }
+            | Self::RunBash { .. }
+            | Self::CancelBash { .. }
+            | Self::SetName { .. }
+            | Self::DecideTrust { .. }
+            | Self::Answer { .. }
+            | Self::AddTool { .. }
+            | Self::RemoveTool { .. }
+            | Self::ReadTree
+            | Self::ReadContext
+            | Self::DescribeContext
+            | Self::Navigate { .. }
+            | Self::Pin { .. }
+            | Self::SetLabel { .. }
+            | Self::Fork { .. }
+            | Self::Clone { .. }
+            | Self::Import { .. }
+            | Self::Export { .. }
+            | Self::New { .. }
+            | Self::NewChild { .. }
+            | Self::Open { .. }
+            | Self::Shutdown => false,
+        }
     }
 }
 

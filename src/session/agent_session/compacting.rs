@@ -101,6 +101,7 @@ impl<'s> Compacting<'s> {
         if with_review && Reviewing::of(self.session).show_waiting() {
             return Ok(Reply::Done);
         }
+        // Only a compaction with a review comes here while the agent works, see `SessionCommand::needs_idle`.
         if self.session.run.phase() != Phase::Idle {
             return Err(Refusal::Working.into());
         }
