@@ -379,6 +379,7 @@ fn escape_sequences_of_the_model_are_not_passed_on() {
 
 #[test]
 fn footnotes_are_numbered_references_and_notes_where_they_come() {
+    check("[^a-z]: everything else", 40, "[^a-z]: everything else");
     let text = "A claim[^1] and another[^why].\n\n[^1]: The first source, which is so long that it wraps.\n[^why]: https://a.bc\n\nAfter[^2].";
     let rows = render(text, 30, &THEME, &LOADED, &MarkdownOptions::default());
     let shown: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();

@@ -6,7 +6,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::super::text::{LinkTarget, Row, Run, Wrap, linked_runs, sanitize, width};
 use super::super::theme::{Theme, Token};
-use super::blocks::{Block, Inline, Item, ItemBlock, List};
+use super::blocks::{self, Block, Inline, Item, ItemBlock, List};
 use super::code::CodeBlock;
 use super::diagram::{self, Diagram, DiagramTiming, Drawings};
 use super::highlight::Highlighter;
@@ -204,7 +204,9 @@ impl Cx<'_> {
     /// The note beside its label, which looks like the references to it.
     fn footnote(&self, label: &str, blocks: &[Block], width: u16, base: Style, open: Open<'_>) -> Drawn {
         let label = sanitize(label).replace('\n', " ");
-        let mark = format!("[{label}] ");
+        let reference = blocks::reference(&label);
+        let colon = if reference.starts_with("[^") { ":" } else { "" };
+        let mark = format!("{reference}{colon} ");
         let (mark, inner) = prefix_room(&mark, width);
         let mut drawn = self.blocks_on(blocks, inner, base, Open::Nothing);
         if drawn.rows.is_empty() {
