@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use pi::tui::markdown::{DiagramTiming, Highlighter, MarkdownOptions, MarkdownStream, render};
-use pi::tui::text::{Row, copied_text};
+use pi::tui::text::{LinePlace, Row, copied_text};
 use pi::tui::theme::{Appearance, ColorDepth, Theme};
 use proptest::prelude::*;
 use ratatui::style::Modifier;
@@ -207,6 +207,44 @@ fn a_diagram_that_is_too_large_settles_before_its_fence_is_closed() {
         stream.push("```\n\n```mermaid\ngraph LR\nA --> B\n```\n");
         assert!(stream.rows(40, &THEME, &LOADED).iter().any(|row| row.text().contains("┌───┐")));
     }
+}
+
+/// The text of the rows after a place.
+fn text_after(place: &LinePlace, rows: &[Row], width: u16) -> String {
+    let split = place.split(rows, width);
+    copied_text(split.after.iter().chain(&rows[split.end..]).map(|row| (row, 0..u16::MAX)))
+}
+
+#[test]
+fn a_place_after_a_diagram_is_found_where_there_is_no_room_for_it() {
+    let highlighter = Highlighter::new();
+    let names = ["Alexandra", "Bartholomew", "Christopher"].map(|name| format!("actor {name}\n")).concat();
+    let diagram = format!("```mermaid\nsequenceDiagram\n{names}```");
+    let nested = diagram.lines().map(|line| format!("> {line}\n")).collect::<String>();
+    for text in [diagram.as_str(), nested.trim_end()] {
+        let text = format!("{text}\n\nOne long paragraph that arrives while the window is narrow");
+        let stream = |text: &str, width| {
+            let mut stream = MarkdownStream::new(MarkdownOptions::default());
+            stream.push(text);
+            stream.rows(width, &THEME, &highlighter).to_vec()
+        };
+        let (narrow, wide) = (stream(&text, 24), stream(&text, 80));
+        assert!(narrow.iter().any(|row| row.text().contains("sequenceDiagram")), "no source: {narrow:?}");
+        assert!(wide.iter().all(|row| !row.text().contains("sequenceDiagram")), "no drawing: {wide:?}");
+        let more = format!("{text} and goes on.");
+        let on = |rows: &[Row]| LinePlace::default().after(rows, true);
+        assert_eq!(text_after(&on(&narrow), &stream(&more, 80), 80), "and goes on.");
+        assert_eq!(text_after(&on(&wide), &stream(&more, 24), 24), "and goes on.");
+    }
+}
+
+#[test]
+fn source_that_a_drawing_may_replace_is_no_line() {
+    let mut stream = MarkdownStream::new(MarkdownOptions::default());
+    stream.push("- one\n  ```mermaid\n  graph LR\n  A --> B\n");
+    let rows = stream.rows(40, &THEME, &Highlighter::new()).to_vec();
+    let is_line = |text: &str| rows.iter().find(|row| row.text().contains(text)).map(Row::is_line);
+    assert_eq!((is_line("one"), is_line("graph LR")), (Some(true), Some(false)), "{rows:?}");
 }
 
 #[test]

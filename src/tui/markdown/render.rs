@@ -171,6 +171,9 @@ impl Cx<'_> {
             }
         }
         block.close(self.theme, &mut rows);
+        if is_diagram && !diagram::is_too_large(text) {
+            rows.iter_mut().for_each(Row::stand_in);
+        }
         if let Some(Diagram::Source(hint)) = drawn {
             rows.extend(hint);
         }

@@ -388,8 +388,9 @@ impl Layout {
                 self.rows.truncate(first_row);
                 self.rows.extend(rows);
             }
-            Some((_, Diagram::Source(hint))) => {
+            Some((first_row, Diagram::Source(hint))) => {
                 open.block.close(cx.theme, &mut self.rows);
+                self.rows[first_row..].iter_mut().for_each(Row::stand_in);
                 self.rows.extend(hint);
             }
             None => open.block.close(cx.theme, &mut self.rows),

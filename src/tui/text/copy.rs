@@ -23,6 +23,8 @@ pub struct CopyRule {
     pub(super) fill: u16,
     /// Drawn around texts and never copied, such as the edge of a box.
     pub(super) is_frame: bool,
+    /// Whether it stands in for a drawing, which may have other rows at another width.
+    pub(super) is_stand_in: bool,
     /// Whether the next row goes on with the same line.
     pub(super) goes_on: bool,
     /// Blanks after the text that are not shown.
@@ -61,6 +63,11 @@ impl Row {
     /// Whether the row is drawn around texts and is none itself.
     pub fn is_frame(&self) -> bool {
         self.copy.is_frame
+    }
+
+    /// Marks a row of the source of a drawing for which there is no room at this width.
+    pub fn stand_in(&mut self) {
+        self.copy.is_stand_in = true;
     }
 
     /// The columns that have text.

@@ -68,7 +68,8 @@ pub struct SplitRows {
 impl Row {
     /// Whether it is a line of text, or a part of one.
     pub fn is_line(&self) -> bool {
-        self.copy.instead.is_none() && !self.copy.is_frame && self.picture.is_none()
+        let rule = &self.copy;
+        rule.instead.is_none() && !rule.is_frame && !rule.is_stand_in && self.picture.is_none()
     }
 }
 
