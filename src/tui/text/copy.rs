@@ -173,10 +173,17 @@ pub fn copied_text<R: AsRef<Row>>(rows: impl IntoIterator<Item = (R, Range<u16>)
 /// Lets the tabs of `source`, a line of text, be copied from the rows that show it. The rows are the result of
 /// wrapping its sanitised text.
 pub fn keep_tabs(rows: &mut [Row], source: &str) {
-    if !source.contains('\t') {
+    if source.contains('\t') {
+        keep_tabs_at(rows, &tab_offsets(source));
+    }
+}
+
+/// The same for a text whose tabs are at these offsets, each as [`TAB_WIDTH`] spaces.
+pub(super) fn keep_tabs_at(rows: &mut [Row], offsets: &[usize]) {
+    if offsets.is_empty() {
         return;
     }
-    let mut tabs = tab_offsets(source).into_iter().peekable();
+    let mut tabs = offsets.iter().copied().peekable();
     // Where the last tab ends; a narrow row may break it.
     let (mut at, mut tab_end) = (0, 0);
     for row in rows {

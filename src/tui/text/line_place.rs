@@ -5,7 +5,9 @@
 
 use ratatui::style::Style;
 
+use super::copy::keep_tabs_at;
 use super::row::{Row, Run, cells};
+use super::sanitize::TAB_WIDTH;
 use super::width::{graphemes, width};
 use super::wrap::Wrap;
 
@@ -28,7 +30,7 @@ impl LinePlace {
             }
             if row.goes_on() || is_open && row_idx + 1 == rows.len() {
                 self.before
-                    .extend(runs_of(row).iter().flat_map(|run| run.text.chars()).filter(|c| is_text(*c)));
+                    .extend(text_of(row).iter().flat_map(|run| run.text.chars()).filter(|c| is_text(*c)));
             } else {
                 self.line += 1;
                 self.before.clear();
@@ -75,10 +77,9 @@ impl Row {
 
 /// The rows of one line, wrapped anew before and after the text `before`.
 fn broken(rows: &[Row], before: &str, width: u16) -> (Vec<Row>, Vec<Row>) {
-    let runs: Vec<Run> = rows.iter().flat_map(runs_of).collect();
-    let flat: String = runs.iter().map(|run| run.text.as_str()).collect();
-    let at = end_of(before, &flat);
-    let head_end = flat[..at].trim_end().len();
+    let FlatLine { runs, text, tabs } = FlatLine::of(rows);
+    let at = end_of(before, &text);
+    let head_end = text[..at].trim_end().len();
     let lead = |row: &Row| columns_of(row, 0..row.copy.lead);
     let first: Vec<Run> = rows.first().map(lead).unwrap_or_default();
     let rest = match rows.get(1) {
@@ -94,23 +95,66 @@ fn broken(rows: &[Row], before: &str, width: u16) -> (Vec<Row>, Vec<Row>) {
         head.push(Run { text: left[..shown].to_owned(), ..run.clone() });
         tail.push(Run { text: right.to_owned(), ..run.clone() });
     }
-    let has_tail = at < flat.len();
-    let wrap = |first: &Vec<Run>, runs: &[Run]| {
-        let mut rows = Wrap { width, first: first.clone(), rest: rest.clone() }.runs(runs);
-        // A prefix is never copied, except by the first row.
-        rows.iter_mut().for_each(|row| row.copy.exact = None);
-        rows
-    };
+    let has_tail = at < text.len();
+    let wrap =
+        |first: &Vec<Run>, runs: &[Run]| Wrap { width, first: first.clone(), rest: rest.clone() }.runs(runs);
     let mut head = wrap(&first, &head);
-    if let (Some(new), Some(old)) = (head.first_mut(), rows.first()) {
-        new.copy.prefix.clone_from(&old.copy.prefix);
-    }
-    let tail = if has_tail { wrap(&rest, &tail) } else { Vec::new() };
     if let Some(last) = head.last_mut() {
         last.copy.goes_on = has_tail;
-        last.copy.dropped = flat[head_end..at].into();
+        last.copy.dropped = text[head_end..at].into();
     }
+    let (tabs_before, tabs_after) = tabs.split_at(tabs.partition_point(|tab| *tab < at));
+    keep_tabs_at(&mut head, tabs_before);
+    if let (Some(new), Some(old)) = (head.first_mut(), rows.first()) {
+        new.copy.prefix = [&*old.copy.prefix, &new.copy.prefix].concat().into();
+    }
+    let mut tail = if has_tail { wrap(&rest, &tail) } else { Vec::new() };
+    let tabs_after: Vec<usize> = tabs_after.iter().map(|tab| tab - at).collect();
+    keep_tabs_at(&mut tail, &tabs_after);
     (head, tail)
+}
+
+/// The text of the rows of one line.
+#[derive(Debug, Default)]
+struct FlatLine {
+    runs: Vec<Run>,
+    text: String,
+    /// Where [`TAB_WIDTH`] spaces stand for a tab, in bytes of the text.
+    tabs: Vec<usize>,
+}
+
+impl FlatLine {
+    fn of(rows: &[Row]) -> Self {
+        let mut line = Self::default();
+        for row in rows {
+            let (start, inside) = (line.text.len(), row.text_columns());
+            let before = |column: u16| columns_of(row, inside.start..column);
+            let tab = |column: &u16| start + before(*column).iter().map(|run| run.text.len()).sum::<usize>();
+            line.tabs.extend(row.copy.tabs.iter().filter(|column| inside.contains(*column)).map(tab));
+            text_of(row).into_iter().for_each(|run| line.push(run));
+            let style = line.runs.last().map_or(Style::new(), |run| run.style);
+            let mut dropped = String::new();
+            for c in row.dropped().chars() {
+                if c == '\t' {
+                    line.tabs.push(line.text.len() + dropped.len());
+                    dropped.extend([' '; TAB_WIDTH]);
+                } else {
+                    dropped.push(c);
+                }
+            }
+            line.push(Run::new(dropped, style));
+        }
+        // A row that is narrower than a tab has a part of it.
+        let is_whole =
+            |tab: &usize| line.text.get(*tab..tab + TAB_WIDTH).is_some_and(|text| text.trim().is_empty());
+        line.tabs.retain(is_whole);
+        line
+    }
+
+    fn push(&mut self, run: Run) {
+        self.text.push_str(&run.text);
+        self.runs.push(run);
+    }
 }
 
 /// The byte of `text` at which the text after `before` begins. Marks of a markup that was not complete before may
@@ -141,14 +185,9 @@ fn blanked(lead: &str) -> String {
     graphemes(lead).map(|(grapheme, cells)| shown(grapheme, cells)).collect()
 }
 
-/// The text of a row with the blanks after it.
-fn runs_of(row: &Row) -> Vec<Run> {
-    let mut runs = columns_of(row, row.text_columns());
-    let style = runs.last().map_or(Style::new(), |run| run.style);
-    if !row.dropped().is_empty() {
-        runs.push(Run::new(row.dropped(), style));
-    }
-    runs
+/// The text of a row.
+fn text_of(row: &Row) -> Vec<Run> {
+    columns_of(row, row.text_columns())
 }
 
 /// The clusters of a row that begin in these columns.
@@ -219,6 +258,27 @@ mod tests {
             ("all", "all", ""),
         ] {
             assert_eq!(&text[end_of(before, text)..], rest, "{before}");
+        }
+    }
+
+    #[test]
+    fn tabs_of_a_broken_line_are_copied() {
+        let source = "let a\t=\tsome_function(one,\ttwo,\tthree)\t+ four";
+        let lay_out = |width| {
+            let wrap = Wrap::new(width).first("  ", Style::new()).rest("↪ ", Style::new());
+            let mut rows = wrap.text(&super::super::sanitize(source), Style::new());
+            super::super::keep_tabs(&mut rows, source);
+            rows
+        };
+        for (old, new) in [(12, 30), (30, 12), (12, 80), (9, 10)] {
+            let rows = lay_out(old);
+            for n_rows in 1..rows.len() {
+                let split = LinePlace::default().after(&rows[..n_rows], true).split(&lay_out(new), new);
+                let all: Vec<Row> = split.before.into_iter().chain(split.after).collect();
+                let copied = super::super::copied_text(all.iter().map(|row| (row, 0..u16::MAX)));
+                assert_eq!(copied, source, "{n_rows} of {old}, then {new}");
+                assert!(texts(&all).iter().all(|text| !text.contains('\t')));
+            }
         }
     }
 
