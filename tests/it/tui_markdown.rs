@@ -247,6 +247,62 @@ fn source_that_a_drawing_may_replace_is_no_line() {
     assert_eq!((is_line("one"), is_line("graph LR")), (Some(true), Some(false)), "{rows:?}");
 }
 
+/// Rows leave the window at every place within a piece of Markdown, and again a little later.
+#[test]
+fn words_that_follow_markup_which_was_cut_are_shown() {
+    const REST: &str = "then seven other words follow here until this line ends at last with a full stop.";
+    let highlighter = Highlighter::new();
+    for markup in [
+        "[the link](https://example.com/a/long/path?query=1)",
+        "[the link](https://example.com/then/seven/other/words)",
+        "[then](seven-other) (https://example.com/a)",
+        "<https://example.com/a/b>",
+        "<!-- a note that nobody sees -->",
+        "$\\frac{1}{2}+\\alpha$",
+        "a&nbsp;b &copy; c",
+        "**bold text** and _more_",
+        "`some code`",
+        "![a picture](https://x.y/z.png)",
+        "a \\*star",
+        "note[^1]",
+    ] {
+        let text = format!("First {markup} {REST}");
+        let rest_start = text.len() - REST.len();
+        for (links, width, later) in [(false, 20, 60), (true, 20, 8), (true, 9, 30)] {
+            let options = MarkdownOptions { links, ..MarkdownOptions::default() };
+            for cut in (6..rest_start + 9).filter(|cut| text.is_char_boundary(*cut)) {
+                let mut stream = MarkdownStream::new(options.clone());
+                let mut place = LinePlace::default();
+                let mut n_shown = 0;
+                for end in [cut, (cut + 25).min(text.len()), (cut + 50).min(text.len())] {
+                    stream.push(&text[n_shown..end]);
+                    n_shown = end;
+                    let rows = stream.rows(width, &THEME, &highlighter).to_vec();
+                    let split = place.split(&rows, width);
+                    let rows: Vec<Row> =
+                        split.after.into_iter().chain(rows[split.end..].iter().cloned()).collect();
+                    place = place.after(&rows, true);
+                }
+                stream.push(&text[n_shown..]);
+                let rows = stream.rows(later, &THEME, &highlighter).to_vec();
+                let shown = text_after(&place, &rows, later);
+                let expected = text[n_shown.max(rest_start)..].trim_start();
+                assert!(
+                    shown.ends_with(expected),
+                    "{markup} {links} {width} {later}, cut after {:?}: {shown:?}",
+                    &text[..cut]
+                );
+                let n_twice = shown.len() - expected.len();
+                assert!(
+                    n_twice <= text.len() - rest_start + markup.len(),
+                    "{markup} {links} {width} {later}, cut after {:?}: {shown:?}",
+                    &text[..cut]
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn copied_diagrams_are_whole_blocks_whatever_their_source_contains() {
     for (fence, copied_fence) in [("~~~", "```"), ("````", "```"), ("`````", "`````")] {

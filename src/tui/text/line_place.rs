@@ -3,6 +3,8 @@
 //! Rows that a terminal owns keep their width. What follows them begins a row of its own, whatever the width
 //! is by then: its place is found again in rows that were wrapped differently.
 
+use std::collections::HashMap;
+
 use ratatui::style::Style;
 
 use super::copy::keep_tabs_at;
@@ -16,7 +18,7 @@ use super::wrap::Wrap;
 pub struct LinePlace {
     /// Number of lines before it, without those of tables and drawings, whose number depends on the width.
     line: usize,
-    /// The text of its line before it, without blanks.
+    /// The text of its line before it, with a line break where rows that were final before end.
     before: String,
 }
 
@@ -24,13 +26,16 @@ impl LinePlace {
     /// The place after these rows, which begin here. With `is_open`, the line of the last row may go on.
     #[must_use]
     pub fn after(mut self, rows: &[Row], is_open: bool) -> Self {
+        if !self.before.is_empty() && !rows.is_empty() {
+            self.before.push('\n');
+        }
         for (row_idx, row) in rows.iter().enumerate() {
             if !row.is_line() {
                 continue;
             }
             if row.goes_on() || is_open && row_idx + 1 == rows.len() {
-                self.before
-                    .extend(text_of(row).iter().flat_map(|run| run.text.chars()).filter(|c| is_text(*c)));
+                text_of(row).iter().for_each(|run| self.before.push_str(&run.text));
+                self.before.push_str(row.dropped());
             } else {
                 self.line += 1;
                 self.before.clear();
@@ -48,7 +53,7 @@ impl LinePlace {
             Some(before) => ends.nth(before).unwrap_or(rows.len()),
             None => 0,
         };
-        if self.before.is_empty() {
+        if !self.before.contains(is_text) {
             return SplitRows { first, end: first, ..SplitRows::default() };
         }
         // Tables have no line that goes on.
@@ -157,19 +162,91 @@ impl FlatLine {
     }
 }
 
-/// The byte of `text` at which the text after `before` begins. Marks of a markup that was not complete before may
-/// be missing in `text`, and others may be new.
+/// The byte of `text` at which the text after `before` begins. Markup that was not complete before may be missing
+/// in `text`, or be something else there. Where what follows it is not found again, that is shown twice: text
+/// that is passed over would never be shown.
 fn end_of(before: &str, text: &str) -> usize {
-    let mut before = before.chars().peekable();
-    for (at, c) in text.char_indices().filter(|(_, c)| is_text(*c)) {
-        while before.next_if(|mark| *mark != c && mark.is_ascii_punctuation()).is_some() {}
-        match before.peek() {
-            None => return at,
-            Some(expected) if *expected == c => drop(before.next()),
-            Some(_) => {}
+    let before = Letters::of(before);
+    let after = Letters::of(text);
+    let (mut old, mut new) = (0, 0);
+    while old < before.all.len() {
+        if before.all.get(old) == after.all.get(new) {
+            (old, new) = (old + 1, new + 1);
+        } else if let Some((n_old, n_new)) = skipped(&before, old, &after.all[new..]) {
+            (old, new) = (old + n_old, new + n_new);
+        } else {
+            break;
         }
     }
-    text.len()
+    after.places.get(new).copied().unwrap_or(text.len())
+}
+
+/// A text without its blanks.
+struct Letters {
+    all: Vec<char>,
+    /// Where each of them is in the text, in bytes.
+    places: Vec<usize>,
+    /// Which of them begin a line.
+    starts: Vec<bool>,
+}
+
+impl Letters {
+    fn of(text: &str) -> Self {
+        let mut letters = Self { all: Vec::new(), places: Vec::new(), starts: Vec::new() };
+        let mut is_start = false;
+        for (at, c) in text.char_indices() {
+            if is_text(c) {
+                letters.all.push(c);
+                letters.places.push(at);
+                letters.starts.push(is_start);
+            }
+            is_start = c == '\n' || is_start && !is_text(c);
+        }
+        letters
+    }
+}
+
+/// How many letters from `at` on, and how many of `new`, are followed by the same text again. The first ones differ.
+fn skipped(before: &Letters, at: usize, new: &[char]) -> Option<(usize, usize)> {
+    let old = &before.all[at..];
+    match old {
+        // Their text stays.
+        ['*' | '_' | '`' | '~' | '[', ..] | ['!', '[', ..] => Some((1, 0)),
+        ['^', ..] if at > 0 && before.all[at - 1] == '[' => Some((1, 0)),
+        ['\\', mark, ..] if mark.is_ascii_punctuation() => Some((1, 0)),
+        // An address may be shown in brackets, and may be gone.
+        [']', '(', address @ ..] if is_shown(address, new) => Some((1, 0)),
+        [']', '(' | '[', ..] => same_again(before, at, new),
+        [']', ..] => Some((1, 0)),
+        // Comments, addresses, entities, formulas.
+        _ => same_again(before, at, new),
+    }
+}
+
+/// Whether `new` begins with an address in brackets.
+fn is_shown(address: &[char], new: &[char]) -> bool {
+    const LEAST: usize = 4;
+    new.first() == Some(&'(') && address.iter().zip(&new[1..]).take_while(|(a, b)| a == b).count() >= LEAST
+}
+
+/// Finds text from `at` on again in `new`. Markup that was not complete went on to the end of the rows that were
+/// final then, so what is found begins the next ones. It is later by no more than what is left out, or after brackets.
+fn same_again(before: &Letters, at: usize, new: &[char]) -> Option<(usize, usize)> {
+    /// Shorter texts are the same by chance.
+    const LEAST: usize = 12;
+    /// As long as addresses are.
+    const REACH: usize = 2_000;
+    let mut places: HashMap<&[char], usize> = HashMap::new();
+    for (place, letters) in new[..new.len().min(REACH)].windows(LEAST).enumerate() {
+        places.entry(letters).or_insert(place);
+    }
+    let end = before.all.len().min(at + REACH);
+    let follows_brackets = new.first() == Some(&'(');
+    before.all[at..end].windows(LEAST).enumerate().find_map(|(n_old, letters)| {
+        let n_new = *places.get(letters)?;
+        let is_start = before.starts[at + n_old] && n_new <= n_old;
+        (is_start || n_old == 0 && follows_brackets).then_some((n_old, n_new))
+    })
 }
 
 fn is_text(c: char) -> bool {
@@ -185,9 +262,22 @@ fn blanked(lead: &str) -> String {
     graphemes(lead).map(|(grapheme, cells)| shown(grapheme, cells)).collect()
 }
 
-/// The text of a row.
+/// The text of a row, also of clusters for which the row is too narrow.
 fn text_of(row: &Row) -> Vec<Run> {
-    columns_of(row, row.text_columns())
+    let mut runs = columns_of(row, row.text_columns());
+    let exact = row.copy.exact.as_deref().filter(|_| row.copy.tabs.is_empty());
+    let is_replaced = |run: &Run| run.text.contains(char::REPLACEMENT_CHARACTER);
+    let n_clusters = || runs.iter().map(|run| graphemes(&run.text).count()).sum::<usize>();
+    if let Some(exact) =
+        exact.filter(|exact| runs.iter().any(is_replaced) && graphemes(exact).count() == n_clusters())
+    {
+        let mut exact = graphemes(exact).map(|(cluster, _)| cluster);
+        for run in &mut runs {
+            let n_clusters = graphemes(&run.text).count();
+            run.text = exact.by_ref().take(n_clusters).collect();
+        }
+    }
+    runs
 }
 
 /// The clusters of a row that begin in these columns.
@@ -248,16 +338,56 @@ mod tests {
         assert_eq!(after, ["seven", "last"]);
     }
 
+    #[track_caller]
+    fn check_end(before: &str, text: &str, rest: &str) {
+        assert_eq!(&text[end_of(before, text)..], rest, "{before:?} in {text:?}");
+    }
+
     #[test]
     fn markup_that_is_complete_later_moves_no_text() {
         for (before, text, rest) in [
-            ("a**bold", "a bold and more", "and more"),
-            ("see[thelink](https://x.y/a", "see the link (https://x.y/abc) end", "bc) end"),
+            ("a **bold", "a bold and more", "and more"),
+            ("see [the link](https://x.y/a", "see the link (https://x.y/abc) end", "bc) end"),
             ("`code", "code is done", "is done"),
+            ("a \\*star", "a *star shines", "shines"),
+            ("note[^1", "note[1] and", "] and"),
+            ("![alt", "alt and", "and"),
             ("日本", "日本語", "語"),
             ("all", "all", ""),
+            ("all**", "all", ""),
         ] {
-            assert_eq!(&text[end_of(before, text)..], rest, "{before}");
+            check_end(before, text, rest);
+        }
+    }
+
+    #[test]
+    fn text_after_markup_that_is_gone_is_shown() {
+        for (before, text, rest) in [
+            ("see [the link](https://x.y/a", "see the link and much more", "and much more"),
+            ("see [the link](https://x.y/more", "see the link more prose", "more prose"),
+            ("see [x](ht", "see x (htop is fine)", "(htop is fine)"),
+            ("Note<!-- todo: check", "Note and the rest", "and the rest"),
+            ("so $\\frac{1}{2}+\\alph", "so 1/2 + α and", "1/2 + α and"),
+            ("Hello&nb", "Hello world", "world"),
+            ("\u{fffd}", "世界", "世界"),
+        ] {
+            check_end(before, text, rest);
+        }
+    }
+
+    #[test]
+    fn text_is_found_again_behind_markup_that_is_gone() {
+        let rest = "and much more prose follows";
+        for (before, text) in [
+            ("see [the link](https://x.y/a/b\nand much more prose", "see the link"),
+            ("see [the link](https://x.y/a/b\nc) and much more prose", "see the link (https://x.y/a/bc)"),
+            ("see [the link](https\n://x.y/a/b/c\nand much\nmore prose", "see the link"),
+            ("see [the link] and much more prose", "see the link (https://x.y/a/b/c)"),
+            ("Note<!-- todo: check\nand much more prose", "Note"),
+            ("so $\\frac{1}{2}+\\al\nand much more prose", "so 1/2 + α"),
+            ("Hello&nb\nand much more prose", "Hello"),
+        ] {
+            check_end(before, &format!("{text} {rest}"), "follows");
         }
     }
 
@@ -280,6 +410,14 @@ mod tests {
                 assert!(texts(&all).iter().all(|text| !text.contains('\t')));
             }
         }
+    }
+
+    #[test]
+    fn clusters_for_which_a_row_was_too_narrow_are_found_again() {
+        let narrow = wrap_plain("世界世界", 1, Style::new());
+        let place = LinePlace::default().after(&narrow[..2], true);
+        let (before, after) = split(&place, &wrap_plain("世界世界", 8, Style::new()), 8);
+        assert_eq!((before, after), (vec!["世界".to_owned()], vec!["世界".to_owned()]));
     }
 
     #[test]
