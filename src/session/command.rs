@@ -60,9 +60,9 @@ pub enum SessionCommand {
     SaveDraft {
         /// The text with its images.
         draft: PromptDraft,
-        /// The highest [`TakenQueue::ticket`] whose messages are in the draft, or
-        /// were in one that was sent; 0 for none.
-        ticket: u64,
+        /// Each [`TakenQueue::ticket`] that has arrived, whose messages are in the draft or were in one
+        /// that was sent. One that is still on its way must not be among them.
+        tickets: Vec<u64>,
     },
     /// Cancels the run, a retry wait, or a running `!` command; the queue stays.
     Abort,

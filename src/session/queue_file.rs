@@ -287,21 +287,21 @@ impl QueueFile {
         taken
     }
 
-    /// The messages returned with `ticket` or an earlier one.
-    pub(super) fn held_by(&self, ticket: u64) -> Vec<PromptDraft> {
-        self.left_over.iter().filter(|left| left.is_held_by(ticket)).map(|left| left.prompt.clone()).collect()
+    /// The messages returned with these tickets.
+    pub(super) fn held_by(&self, tickets: &[u64]) -> Vec<PromptDraft> {
+        let held = self.left_over.iter().filter(|left| left.is_held_by(tickets));
+        held.map(|left| left.prompt.clone()).collect()
     }
 
-    /// Drops messages returned with `ticket` or an earlier one from the file, with the
-    /// next [`Self::save`].
-    pub(super) fn forget(&mut self, ticket: u64) {
-        self.left_over.retain(|left| !left.is_held_by(ticket));
+    /// Drops messages returned with these tickets from the file, with the next [`Self::save`].
+    pub(super) fn forget(&mut self, tickets: &[u64]) {
+        self.left_over.retain(|left| !left.is_held_by(tickets));
     }
 }
 
 impl LeftOver {
-    fn is_held_by(&self, ticket: u64) -> bool {
-        self.ticket.is_some_and(|given| given <= ticket)
+    fn is_held_by(&self, tickets: &[u64]) -> bool {
+        self.ticket.is_some_and(|given| tickets.contains(&given))
     }
 }
 
@@ -451,9 +451,9 @@ mod tests {
         file.save(&queue(&["b"])).unwrap();
         assert_eq!(found(&session), queue(&["a", "b"]));
         // A draft that was sent before the message arrived does not contain it.
-        assert!(file.held_by(taken.ticket - 1).is_empty());
-        assert_eq!(file.held_by(taken.ticket), ["a".into()]);
-        file.forget(taken.ticket);
+        assert!(file.held_by(&[]).is_empty());
+        assert_eq!(file.held_by(&[taken.ticket]), ["a".into()]);
+        file.forget(&[taken.ticket]);
         file.save(&queue(&["b"])).unwrap();
         assert_eq!(found(&session), queue(&["b"]));
     }
@@ -467,7 +467,21 @@ mod tests {
         second.continue_tickets(&first);
         second.give_back(vec!["b".into()], Vec::new());
         // The editor has not seen the message yet.
-        assert!(second.held_by(seen).is_empty());
+        assert!(second.held_by(&[seen]).is_empty());
+    }
+
+    #[test]
+    fn messages_that_are_on_their_way_to_the_editor_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = open(&folder.path().join("s.jsonl"));
+        // By an event, which arrives after the reply that was given later.
+        let _late = file.give_back(vec!["a".into()], Vec::new());
+        let replied = file.give_back(vec!["b".into()], Vec::new()).ticket;
+        assert_eq!(file.held_by(&[replied]), ["b".into()]);
+        file.forget(&[replied]);
+        file.save(&StoredQueues::default()).unwrap();
+        let mut next = open(&folder.path().join("s.jsonl"));
+        assert_eq!(next.take_left_over().steering, ["a".into()]);
     }
 
     #[test]
@@ -491,7 +505,7 @@ mod tests {
         assert_eq!(found(&session), queue(&["a", "b", "c"]));
         let taken = next.take_left_over();
         assert_eq!(taken.steering, ["a".into(), "b".into()]);
-        next.forget(taken.ticket);
+        next.forget(&[taken.ticket]);
         next.save(&queue(&[])).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -721,14 +721,14 @@ async fn kill_at_any_step_of_taking_messages_back_leaves_each_on_disk_once() {
         images: vec![image.clone()],
         ..PromptDraft::default()
     };
-    let save = |draft, ticket| SessionCommand::SaveDraft { draft, ticket };
-    session.request(save(draft("typing"), 0)).await.unwrap();
+    let save = |draft, tickets: &[u64]| SessionCommand::SaveDraft { draft, tickets: tickets.to_vec() };
+    session.request(save(draft("typing"), &[])).await.unwrap();
     assert_eq!(texts(&left_by(&bench, &path).await), ["rather", "and then", "typing"]);
-    session.request(save(draft("rather and then typing"), ticket)).await.unwrap();
+    session.request(save(draft("rather and then typing"), &[ticket])).await.unwrap();
     assert_eq!(left_by(&bench, &path).await, [draft("rather and then typing")]);
     // The same again at once is no slip of the finger.
     assert_eq!(session.say("and then", WhenBusy::FollowUp).await, Reply::Queued);
-    session.request(save(PromptDraft::default(), ticket)).await.unwrap();
+    session.request(save(PromptDraft::default(), &[ticket])).await.unwrap();
     assert_eq!(texts(&left_by(&bench, &path).await), ["and then"]);
     gate.open();
     session.settled().await;
@@ -740,7 +740,7 @@ async fn draft_stays_on_disk_until_the_prompt_that_was_sent_is_stored() {
     let mut session = bench.start().await;
     session.ask("one").await;
     let path = session.path();
-    let save = |draft: &str| SessionCommand::SaveDraft { draft: draft.into(), ticket: 0 };
+    let save = |draft: &str| SessionCommand::SaveDraft { draft: draft.into(), tickets: Vec::new() };
     session.request(save("two")).await.unwrap();
     // The editor is empty as soon as the prompt is sent; the run has not begun then.
     assert_eq!(session.prompt("two").await, Reply::Started);

@@ -369,8 +369,8 @@ impl Running {
             }
             SessionEvent::QueueReturned(taken) => {
                 // The client has the prompts and shows them as cancelled.
-                let (draft, ticket) = (PromptDraft::default(), taken.ticket);
-                self.task.handle.send(SessionCommand::SaveDraft { draft, ticket });
+                let (draft, tickets) = (PromptDraft::default(), vec![taken.ticket]);
+                self.task.handle.send(SessionCommand::SaveDraft { draft, tickets });
             }
             SessionEvent::Settled { .. } if !is_budget_open(&state) => {
                 let answered = self.turns.on_settled(state.queue.is_empty());

@@ -14,8 +14,8 @@ const LONGEST_UNSAVED: Duration = Duration::from_millis(250);
 #[derive(Default)]
 pub(super) struct DraftWatch {
     due_at: Option<Instant>,
-    /// The last draft sent to the session, and its ticket.
-    sent: (PromptDraft, u64),
+    /// The last draft sent to the session, and its tickets.
+    sent: (PromptDraft, Vec<u64>),
 }
 
 impl DraftWatch {
@@ -30,17 +30,17 @@ impl DraftWatch {
     }
 
     /// Whether `draft` differs from the last one sent; marks it as sent.
-    pub(super) fn take_change(&mut self, draft: &PromptDraft, ticket: u64) -> bool {
+    pub(super) fn take_change(&mut self, draft: &PromptDraft, tickets: &[u64]) -> bool {
         self.due_at = None;
-        if self.sent.0 == *draft && self.sent.1 == ticket {
+        if self.sent.0 == *draft && self.sent.1 == tickets {
             return false;
         }
-        self.sent = (draft.clone(), ticket);
+        self.sent = (draft.clone(), tickets.to_vec());
         true
     }
 
     /// Resets for another session, which has received no draft yet.
     pub(super) fn forget(&mut self) {
-        self.sent = (PromptDraft::default(), 0);
+        self.sent = (PromptDraft::default(), Vec::new());
     }
 }

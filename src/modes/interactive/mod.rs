@@ -301,6 +301,7 @@ impl Interactive {
         let Some(outcome) = self.effects.link.reopen().await else { return };
         let notice = match outcome {
             Ok(notice) => {
+                self.app.input.prompt.forget_tickets();
                 self.save_draft();
                 // The opened session replaces the transcript; the notice comes after it.
                 self.on_waiting_events();
@@ -316,8 +317,8 @@ impl Interactive {
 
     /// Lets the session store the contents of the editor, if they changed.
     fn save_draft(&mut self) {
-        let (draft, ticket) = self.app.input.prompt.draft();
-        self.effects.link.save_draft(draft, ticket);
+        let (draft, tickets) = self.app.input.prompt.draft();
+        self.effects.link.save_draft(draft, tickets);
         if let Some(save) = self.app.dialogs.summary().and_then(SummaryReview::take_change) {
             self.effects.link.send(save);
         }

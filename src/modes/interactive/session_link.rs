@@ -132,9 +132,9 @@ impl SessionLink {
     }
 
     /// Lets the session store the contents of the editor, if they changed.
-    pub(super) fn save_draft(&mut self, draft: PromptDraft, ticket: u64) {
-        if !self.is_lost && self.draft.take_change(&draft, ticket) {
-            self.handle.send(SessionCommand::SaveDraft { draft, ticket });
+    pub(super) fn save_draft(&mut self, draft: PromptDraft, tickets: Vec<u64>) {
+        if !self.is_lost && self.draft.take_change(&draft, &tickets) {
+            self.handle.send(SessionCommand::SaveDraft { draft, tickets });
         }
     }
 }

@@ -268,7 +268,7 @@ impl AgentSession {
             SessionCommand::TakeQueued { slot } => return Ok(Reply::Queue(self.queue.take_one(&slot))),
             SessionCommand::MoveQueued { slot, kind, index } => self.queue.move_one(&slot, kind, index),
             SessionCommand::TakeLeftOver => return Ok(Reply::Queue(self.queue.take_left_over())),
-            SessionCommand::SaveDraft { draft, ticket } => self.queue.save_draft(draft, ticket),
+            SessionCommand::SaveDraft { draft, tickets } => self.queue.save_draft(draft, tickets),
             SessionCommand::Abort => self.abort(),
             SessionCommand::Interrupt => {
                 self.queue.interrupt(self.run.phase());

@@ -23,8 +23,8 @@ pub(super) struct PromptQueue {
     queues: Arc<Queues>,
     queue_file: QueueFile,
     draft_file: DraftFile,
-    /// Saved once the prompt that left the editor is stored; with its ticket.
-    waiting_draft: Option<(PromptDraft, u64)>,
+    /// Saved once the prompt that left the editor is stored; with its tickets.
+    waiting_draft: Option<(PromptDraft, Vec<u64>)>,
     /// Prompts were passed to a run and are not in the session file yet.
     prompt_in_flight: bool,
     /// The draft cannot be saved, and the user was notified.
@@ -248,17 +248,17 @@ impl PromptQueue {
     // The draft.
 
     /// Stores the contents of the editor, replacing the previous draft.
-    pub(super) fn save_draft(&mut self, draft: PromptDraft, ticket: u64) {
+    pub(super) fn save_draft(&mut self, draft: PromptDraft, tickets: Vec<u64>) {
         if self.prompt_in_flight {
             // Until the prompt is in the session file, the stored draft is its only copy.
-            self.waiting_draft = Some((draft, ticket));
+            self.waiting_draft = Some((draft, tickets));
             return;
         }
-        let holds = self.queue_file.held_by(ticket);
+        let holds = self.queue_file.held_by(&tickets);
         match self.draft_file.save(&draft, &holds) {
             Ok(()) => {
                 self.draft_unsaved = false;
-                self.queue_file.forget(ticket);
+                self.queue_file.forget(&tickets);
                 self.save();
             }
             Err(error) if !std::mem::replace(&mut self.draft_unsaved, true) => {
@@ -284,8 +284,8 @@ impl PromptQueue {
     /// Records that the prompt that left the editor is stored, or its run is over.
     pub(super) fn on_prompt_landed(&mut self) {
         self.prompt_in_flight = false;
-        if let Some((draft, ticket)) = self.waiting_draft.take() {
-            self.save_draft(draft, ticket);
+        if let Some((draft, tickets)) = self.waiting_draft.take() {
+            self.save_draft(draft, tickets);
         }
     }
 

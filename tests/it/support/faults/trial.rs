@@ -203,7 +203,7 @@ struct Driver<'a> {
     session: Option<(Session, SessionEvents)>,
     n_words: usize,
     draft: String,
-    ticket: u64,
+    tickets: Vec<u64>,
     /// Files of all sessions so far.
     paths: Vec<PathBuf>,
     deeds: Vec<String>,
@@ -227,7 +227,7 @@ impl<'a> Driver<'a> {
             session: None,
             n_words: 0,
             draft: String::new(),
-            ticket: 0,
+            tickets: Vec::new(),
             paths: Vec::new(),
             deeds: Vec::new(),
             quit: None,
@@ -367,7 +367,7 @@ impl<'a> Driver<'a> {
 
     async fn save_draft(&mut self) -> Done {
         let draft = PromptDraft::from(self.draft.as_str());
-        let saved = self.request(SessionCommand::SaveDraft { draft, ticket: self.ticket }).await?;
+        let saved = self.request(SessionCommand::SaveDraft { draft, tickets: self.tickets.clone() }).await?;
         if saved.is_some() {
             lock(&self.witness).promise(&self.draft);
         }
@@ -376,7 +376,7 @@ impl<'a> Driver<'a> {
 
     /// Takes messages into the editor.
     async fn take(&mut self, taken: TakenQueue) -> Done {
-        self.ticket = self.ticket.max(taken.ticket);
+        self.tickets.push(taken.ticket);
         for prompt in taken.into_prompts() {
             self.draft = format!("{} {}", self.draft, prompt.text).trim().to_owned();
         }
@@ -385,7 +385,7 @@ impl<'a> Driver<'a> {
 
     async fn take_left_over(&mut self) -> Done {
         // Another process has other tickets.
-        self.ticket = 0;
+        self.tickets.clear();
         self.draft.clear();
         match self.request(SessionCommand::TakeLeftOver).await? {
             Some(Reply::Queue(taken)) if taken != TakenQueue::default() => self.take(taken).await,
