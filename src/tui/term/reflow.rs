@@ -23,6 +23,9 @@ pub struct ReflowTraits {
     pub inserts_over_scrollback: bool,
     /// Whether a row that continued the line of the row above still does so when it was erased.
     pub erased_rows_continue: bool,
+    /// Whether the cursor can be reported above its text after the screen became wider (tmux 3.3a): lines
+    /// that are joined up to a wide character without room are counted twice.
+    pub miscounts_joined_lines: bool,
 }
 
 /// How the reported cursor moves with the text under it.
@@ -53,10 +56,12 @@ impl ReflowTraits {
             cursor,
             inserts_over_scrollback: false,
             erased_rows_continue: false,
+            miscounts_joined_lines: false,
         };
         match terminal {
             "foot" => Self { inserts_over_scrollback: true, ..reflowing(true, true, CursorRule::Follows) },
-            "alacritty" | "ghostty" | "tmux" => reflowing(true, true, CursorRule::Follows),
+            "alacritty" | "ghostty" => reflowing(true, true, CursorRule::Follows),
+            "tmux" => Self { miscounts_joined_lines: true, ..reflowing(true, true, CursorRule::Follows) },
             "vte" | "urxvt" => reflowing(true, false, CursorRule::Follows),
             "wezterm" | "windows-terminal" => reflowing(false, true, CursorRule::Follows),
             "kitty" => reflowing(true, true, CursorRule::IgnoresRowsBelow),
@@ -147,6 +152,8 @@ pub(super) struct Picture {
     /// Number of screen rows in use, including those above `origin`.
     pub(super) used: u16,
     pub(super) cursor: Position,
+    /// Whether the scrollback has more rows than can come back to the screen.
+    pub(super) has_scrollback: bool,
     /// The rows from `origin` to `used`, and to the cursor if that is lower.
     pub(super) shapes: Vec<RowShape>,
 }
@@ -291,6 +298,19 @@ impl Picture {
         models
     }
 
+    /// The row of the cursor's text if no painted row wraps.
+    fn row_of_text(&self, size: Size, reply: Position, traits: &ReflowTraits) -> u16 {
+        // Rows that are joined leave room for others from the scrollback, so nothing moves up, but to
+        // keep the cursor on a lower screen.
+        let stays = self.is_full() && (self.origin == 0 || self.has_scrollback);
+        let is_wider = size.width > self.size.width && size.height <= self.size.height;
+        if traits.miscounts_joined_lines && stays && is_wider {
+            reply.y.max(self.cursor.y.min(size.height.saturating_sub(1)))
+        } else {
+            reply.y
+        }
+    }
+
     fn tops(&self, model: Model, size: Size, reply: Option<Position>, traits: &ReflowTraits) -> Vec<i64> {
         let at = usize::from(self.cursor.y.saturating_sub(self.origin));
         let (heights, sub_row) = match model {
@@ -320,7 +340,7 @@ impl Picture {
                 let first = if self.may_be_left(size, reply) { self.origin.into() } else { row - before(at) };
                 first.min(height - before(n_rows))
             }
-            (Model::Rigid, Some(reply)) => i64::from(reply.y) - before(at),
+            (Model::Rigid, Some(reply)) => i64::from(self.row_of_text(size, reply, traits)) - before(at),
             (Model::Reflow { .. }, Some(reply)) => {
                 let row = i64::from(reply.y) - sub_row;
                 let row = match traits.cursor {
@@ -398,7 +418,29 @@ mod tests {
     fn full(width: u16, shapes: Vec<RowShape>) -> Picture {
         let n_rows = u16::try_from(shapes.len()).unwrap();
         let cursor = Position::new(2, n_rows - 2);
-        Picture { size: Size::new(width, n_rows), origin: 0, used: n_rows, cursor, shapes }
+        let size = Size::new(width, n_rows);
+        Picture { size, origin: 0, used: n_rows, cursor, has_scrollback: false, shapes }
+    }
+
+    #[test]
+    fn rows_of_a_full_screen_do_not_move_up_when_it_becomes_wider() {
+        let mut picture = full(10, vec![row(10, 0), row(3, 0), row(4, 0), row(10, 0)]);
+        let top = |picture: &Picture, size: Size, y: u16, terminal: &str| {
+            let reply = Some(Position::new(2, y));
+            picture.positions(size, reply, &ReflowTraits::of(terminal))[0].tops[0]
+        };
+        // tmux counts lines twice that it joins up to a wide character, and puts the cursor that much higher.
+        assert_eq!(top(&picture, Size::new(20, 4), 1, "tmux"), 0);
+        assert_eq!(top(&picture, Size::new(20, 4), 2, "tmux"), 0);
+        assert_eq!(top(&picture, Size::new(20, 2), 0, "tmux"), -1, "the cursor stays on a lower screen");
+        assert_eq!(top(&picture, Size::new(20, 6), 4, "tmux"), 2, "others come back to a higher one");
+        assert_eq!(top(&picture, Size::new(20, 4), 1, "alacritty"), -1);
+        // Rows above the window that are joined may leave no others to take their place.
+        picture.origin = 1;
+        picture.shapes.remove(0);
+        assert_eq!(top(&picture, Size::new(20, 4), 1, "tmux"), 0);
+        picture.has_scrollback = true;
+        assert_eq!(top(&picture, Size::new(20, 4), 1, "tmux"), 1);
     }
 
     #[test]
@@ -439,7 +481,14 @@ mod tests {
                 _ => row(4, 0),
             };
             let (size, cursor) = (Size::new(width, height), Position::new(x, y));
-            Picture { size, origin: 0, used, cursor, shapes: (0..used).map(shape).collect() }
+            Picture {
+                size,
+                origin: 0,
+                used,
+                cursor,
+                has_scrollback: false,
+                shapes: (0..used).map(shape).collect(),
+            }
         };
         let check = |before: &Picture, size: (u16, u16), reply: (u16, u16), first: i64| {
             let (size, reply) = (Size::new(size.0, size.1), Position::new(reply.0, reply.1));
