@@ -300,15 +300,16 @@ impl Picture {
 
     /// The row of the cursor's text if no painted row wraps.
     fn row_of_text(&self, size: Size, reply: Position, traits: &ReflowTraits) -> u16 {
-        // Rows that are joined leave room for others from the scrollback, so nothing moves up, but to
-        // keep the cursor on a lower screen.
-        let stays = self.is_full() && (self.origin == 0 || self.has_scrollback);
-        let is_wider = size.width > self.size.width && size.height <= self.size.height;
-        if traits.miscounts_joined_lines && stays && is_wider {
-            reply.y.max(self.cursor.y.min(size.height.saturating_sub(1)))
-        } else {
-            reply.y
+        let is_wider = size.width > self.size.width;
+        if !traits.miscounts_joined_lines || !is_wider || !self.is_full() {
+            return reply.y;
         }
+        // Rows that are joined leave room for others from the scrollback, so nothing moves up, but to
+        // keep the cursor on a lower screen. A higher one gets rows from there too.
+        let n_more = size.height.saturating_sub(self.size.height);
+        let stays = self.has_scrollback || self.origin == 0 && n_more == 0;
+        let kept = self.cursor.y.min(size.height.saturating_sub(1)).saturating_add(n_more);
+        if stays { reply.y.max(kept) } else { reply.y }
     }
 
     fn tops(&self, model: Model, size: Size, reply: Option<Position>, traits: &ReflowTraits) -> Vec<i64> {
@@ -441,6 +442,7 @@ mod tests {
         assert_eq!(top(&picture, Size::new(20, 4), 1, "tmux"), 0);
         picture.has_scrollback = true;
         assert_eq!(top(&picture, Size::new(20, 4), 1, "tmux"), 1);
+        assert_eq!(top(&picture, Size::new(20, 6), 3, "tmux"), 3);
     }
 
     #[test]
