@@ -16,7 +16,7 @@ use crate::ai::{Message, ThinkingLevel};
 use super::super::slash::command_name;
 use super::attachments::Attachments;
 use super::commands;
-use super::login::may_be_key;
+use super::login::may_lead_to_key;
 
 /// The editor at the bottom of the screen.
 pub(super) struct PromptEditor {
@@ -294,8 +294,7 @@ fn typed_text(body: &EntryBody) -> Option<String> {
 /// Whether the user may have typed a key after `/login` or `/login PROVIDER`, where it does not belong.
 fn may_hold_key(submission: &Submission) -> bool {
     let Submission::Command(line) = submission else { return false };
-    matches!(commands::name_of(line), "login" | "logout")
-        && commands::find(line).is_some_and(|(_, argument)| may_be_key(argument))
+    commands::find(line).is_some_and(|(command, argument)| may_lead_to_key(command.name, argument))
 }
 
 /// What Enter does with a text in the present state of the session.
@@ -330,9 +329,12 @@ pub(super) fn classify(trimmed: &str, session: &SessionState) -> Submission {
 /// What Enter does with a text that begins with a slash, here without it; `None` for a prompt.
 fn classify_command(line: &str, session: &SessionState) -> Option<Submission> {
     let name = commands::name_of(line);
+    let (_, argument) = line.split_once(name).unwrap_or_default();
+    // A key behind a line break is no prompt either.
+    let has_key = may_lead_to_key(name, argument.trim());
     let line = line.to_owned();
     if commands::is_command(name) {
-        if line.contains('\n') {
+        if line.contains('\n') && !has_key {
             return None;
         }
         return Some(match commands::find(&line) {
@@ -349,7 +351,8 @@ fn classify_command(line: &str, session: &SessionState) -> Option<Submission> {
     }
     // The session replaces the call by the template's text.
     let is_template = session.templates.iter().any(|template| template.name == name);
-    let is_unknown = !is_template && (line.is_empty() || command_name(&format!("/{line}")).is_some());
+    let is_unknown =
+        !is_template && (line.is_empty() || has_key || command_name(&format!("/{line}")).is_some());
     is_unknown.then_some(Submission::Refused(Refused::Unknown { line }))
 }
 
@@ -507,6 +510,11 @@ mod tests {
         check("/quit now", refused(Refused::TakesNoArguments { line: "quit now".to_owned() }));
         check("/tmp/x", Submission::Prompt("/tmp/x".into()));
         check("/model\nis a word", Submission::Prompt("/model\nis a word".into()));
+        for line in ["login groq\nsk-canary-0123456789", "login\nAKLT0123456789abcdef", "logout\n\na key"] {
+            check(&format!("/{line}"), Submission::Command(line.to_owned()));
+        }
+        check("/Login groq\na key", unknown("Login groq\na key"));
+        check("/long\nis a word", Submission::Prompt("/long\nis a word".into()));
         let bash = |command: &str, hidden| Submission::Bash {
             command: command.to_owned(),
             exclude_from_context: hidden,

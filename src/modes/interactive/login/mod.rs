@@ -122,3 +122,13 @@ pub(super) fn may_be_key(text: &str) -> bool {
     let is_long = text.len() > 32 || (text.len() >= 12 && text.contains(|c: char| c.is_ascii_digit()));
     is_long || text.contains(char::is_whitespace) || !find_secrets(text).is_empty()
 }
+
+/// Whether a command of this name, which may be misspelt by one letter, is followed by what may be a key.
+pub(super) fn may_lead_to_key(name: &str, argument: &str) -> bool {
+    let is_meant = |command: &str| {
+        // One of any length is compared for each frame.
+        name.len().abs_diff(command.len()) <= 1
+            && strsim::damerau_levenshtein(&name.to_ascii_lowercase(), command) <= 1
+    };
+    ["login", "logout"].into_iter().any(is_meant) && may_be_key(argument)
+}
