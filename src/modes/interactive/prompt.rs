@@ -156,10 +156,10 @@ impl PromptEditor {
     }
 
     /// The contents of the editor, for the session to store, and the tickets of the messages
-    /// it contains or contained.
+    /// it contains or contained. What may be a key is left out.
     pub(super) fn draft(&self) -> (PromptDraft, Vec<u64>) {
         let text = self.composer.expanded_text();
-        let draft = self.attachments.prompt(&text);
+        let draft = self.attachments.prompt(without_key(&text));
         // The ranges are those of the text as it is.
         let pastes = if draft.text == text { paste_ranges(&self.composer) } else { Vec::new() };
         (PromptDraft { pastes, ..draft }, self.tickets.clone())
@@ -289,6 +289,14 @@ fn typed_text(body: &EntryBody) -> Option<String> {
         }
         SessionMessage::Unknown(_) => None,
     }
+}
+
+/// The text up to what may be a key behind `/login` or `/logout`.
+fn without_key(text: &str) -> &str {
+    let Some(line) = text.trim_start().strip_prefix('/').map(str::trim_start) else { return text };
+    let argument = line.strip_prefix(commands::name_of(line)).unwrap_or_default();
+    let before = text.strip_suffix(argument).unwrap_or(text);
+    if may_lead_to_key(commands::name_of(line), argument.trim()) { before } else { text }
 }
 
 /// Whether the user may have typed a key after `/login` or `/login PROVIDER`, where it does not belong.
@@ -484,6 +492,30 @@ mod tests {
         check("login amazon-bedrock", false);
         check("login", false);
         check("model openai/gpt a", false);
+    }
+
+    #[test]
+    fn a_key_behind_login_is_not_in_the_draft() {
+        let check = |typed: &str, expected: &str| {
+            let mut prompt = PromptEditor::new();
+            prompt.composer.set_text(typed);
+            assert_eq!(prompt.draft().0.text, expected, "{typed}");
+        };
+        check("/login groq KEYKEYKEY123456", "/login");
+        check("/logout\nKEYKEYKEY123456 ", "/logout");
+        check(" / login sk-ant-api03-canary", " / login");
+        check("/Login groq KEY", "/Login");
+        check("/logn KEYKEYKEY123456", "/logn");
+        check("/LOGUOT KEYKEYKEY123456", "/LOGUOT");
+        check("/login  groq ", "/login  groq ");
+        check("/logs of the last 24 hours", "/logs of the last 24 hours");
+        check("login KEYKEYKEY123456", "login KEYKEYKEY123456");
+        check("/", "/");
+        let mut prompt = PromptEditor::new();
+        prompt.composer.set_text("/login ");
+        prompt.composer.paste(&"KEY1\n".repeat(20));
+        let (draft, _) = prompt.draft();
+        assert_eq!((draft.text.as_str(), draft.pastes), ("/login", Vec::new()));
     }
 
     #[test]
