@@ -7,10 +7,16 @@ use crate::tui::keymap::Keymap;
 use super::super::slash::is_unsupported;
 use super::commands::{self, name_of};
 use super::input_area::Planned;
-use super::prompt::{Refused, Submission, classify};
+use super::prompt::{Refused, Submission, classify, key_of};
 
-/// What Enter will do, unless it just sends the text or has no effect.
-pub(super) fn enter_label(planned: &Planned, session: &SessionState, keymap: &Keymap) -> String {
+/// What Enter will do, unless it just sends the text or has no effect. `is_provider` knows the names
+/// that `/login` and `/logout` know.
+pub(super) fn enter_label(
+    planned: &Planned,
+    session: &SessionState,
+    is_provider: impl Fn(&str) -> bool,
+    keymap: &Keymap,
+) -> String {
     let key = keymap.hint("tui.input.submit");
     let enter = |effect: &str| if key.is_empty() { String::new() } else { format!("{key}: {effect}") };
     let (text, is_completed) = match planned {
@@ -19,7 +25,11 @@ pub(super) fn enter_label(planned: &Planned, session: &SessionState, keymap: &Ke
         Planned::Submit(text) => (text, false),
         Planned::SubmitCompleted(text) => (text, true),
     };
-    match classify(text.trim(), session) {
+    let submission = classify(text.trim(), session);
+    match submission {
+        _ if key_of(&submission).is_some_and(|argument| !is_provider(argument)) => {
+            enter("only the provider's name belongs here")
+        }
         Submission::Nothing => String::new(),
         Submission::DeliverQueue => enter("deliver queued messages now"),
         // What was not typed must be readable before it is run.
@@ -111,7 +121,8 @@ mod tests {
     #[track_caller]
     fn check(session: &SessionState, text: &str, expected: &str) {
         let planned = Planned::Submit(text.to_owned());
-        assert_eq!(enter_label(&planned, session, &default_keymap()), expected, "{text:?}");
+        let is_provider = |name: &str| name == "Amazon Bedrock";
+        assert_eq!(enter_label(&planned, session, is_provider, &default_keymap()), expected, "{text:?}");
     }
 
     #[test]
@@ -140,6 +151,11 @@ mod tests {
             check(session, "/share", "enter: /share is not supported yet");
             check(session, "/quit now", "enter: /quit takes no arguments");
             check(session, "/skill:nope hi", "enter: no skill nope");
+            for line in ["/login groq KEY", "/login AKLT0123456789abcdef", "/logout\nsk-ant-api03-canary"] {
+                check(session, line, "enter: only the provider's name belongs here");
+            }
+            check(session, "/login Amazon Bedrock", "enter: run /login");
+            check(session, "/login groq", "enter: run /login");
             check(session, "!", "enter: nothing to run yet");
             check(session, "/", "");
         }
@@ -162,7 +178,7 @@ mod tests {
         let command = UserCommand { command: "sleep 9".to_owned(), exclude_from_context: false };
         let runs = SessionState { user_command: Some(command.into()), ..idle.clone() };
         check(&runs, "!ls", "enter: a command is still running");
-        let label = |planned| enter_label(&planned, &session, &default_keymap());
+        let label = |planned| enter_label(&planned, &session, |_| false, &default_keymap());
         let completed = Planned::SubmitCompleted("/login openai".to_owned());
         assert_eq!(label(completed), "enter: run /login openai");
         assert_eq!(label(Planned::Complete), "enter: complete");
@@ -174,7 +190,8 @@ mod tests {
         let mut keymap = default_keymap();
         let overrides = json!({"tui.input.submit": "ctrl+s", "app.message.followUp": []});
         assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
-        let label = |text: &str| enter_label(&Planned::Submit(text.to_owned()), &working(), &keymap);
+        let label =
+            |text: &str| enter_label(&Planned::Submit(text.to_owned()), &working(), |_| false, &keymap);
         assert_eq!(label("x"), "ctrl+s: steer at the next tool");
         assert_eq!(label("!x"), "ctrl+s: run and show the model");
     }

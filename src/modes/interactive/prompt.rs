@@ -121,7 +121,7 @@ impl PromptEditor {
             return submission;
         }
         self.composer.take();
-        if !may_hold_key(&submission) {
+        if key_of(&submission).is_none() {
             self.composer.add_to_history(trimmed);
             self.typed.push(trimmed.to_owned());
             self.of_session.push(trimmed.to_owned());
@@ -299,10 +299,11 @@ fn without_key(text: &str) -> &str {
     if may_lead_to_key(commands::name_of(line), argument.trim()) { before } else { text }
 }
 
-/// Whether the user may have typed a key after `/login` or `/login PROVIDER`, where it does not belong.
-fn may_hold_key(submission: &Submission) -> bool {
-    let Submission::Command(line) = submission else { return false };
-    commands::find(line).is_some_and(|(command, argument)| may_lead_to_key(command.name, argument))
+/// What the user typed after `/login` or `/logout`, if it may be a key, which does not belong there.
+pub(super) fn key_of(submission: &Submission) -> Option<&str> {
+    let Submission::Command(line) = submission else { return None };
+    let (command, argument) = commands::find(line)?;
+    may_lead_to_key(command.name, argument).then_some(argument)
 }
 
 /// What Enter does with a text in the present state of the session.
@@ -485,7 +486,7 @@ mod tests {
     #[test]
     fn a_key_behind_login_is_not_remembered() {
         let check = |line: &str, expected: bool| {
-            assert_eq!(may_hold_key(&Submission::Command(line.to_owned())), expected, "{line}");
+            assert_eq!(key_of(&Submission::Command(line.to_owned())).is_some(), expected, "{line}");
         };
         check("login openai sk-canary", true);
         check("login AKLT0123456789abcdef", true);

@@ -276,7 +276,8 @@ pub(super) fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
         rows.extend(pending::rows(&app.session.queue, &dequeue_key, width, theme));
     }
     let editor = rows.len();
-    let enter = enter_label(&app.input.planned(), &app.session, &app.keymap);
+    let is_provider = |name: &str| app.input.completion.knows_provider(name);
+    let enter = enter_label(&app.input.planned(), &app.session, is_provider, &app.keymap);
     let drawn = app.input.prompt.render(width, editor_rows(height), theme, &app.session, enter);
     let (mut cursor_row, column) = (usize::from(drawn.cursor.0), drawn.cursor.1);
     let mut editor_rows = drawn.rows;

@@ -19,6 +19,10 @@ impl ProviderChoice {
         let has_key = catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
         has_key.map(|info| Self { id: info.id.clone(), name: info.name.clone() }).collect()
     }
+
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.id.eq_ignore_ascii_case(name) || self.name.eq_ignore_ascii_case(name)
+    }
 }
 
 /// What arguments can be, apart from what the session and the settings say.
@@ -95,9 +99,7 @@ pub(super) fn is_complete(argument: Argument, typed: &str, cx: &CompletionCx<'_>
     match argument {
         Argument::Model => cx.models.iter().any(|model| model.is_named(typed)),
         Argument::ThinkingLevel => ThinkingLevel::parse(typed).is_some(),
-        Argument::Provider => known.providers.iter().any(|provider| {
-            provider.id.eq_ignore_ascii_case(typed) || provider.name.eq_ignore_ascii_case(typed)
-        }),
+        Argument::Provider => known.providers.iter().any(|provider| provider.is_named(typed)),
         Argument::Path | Argument::Theme | Argument::Words(_) => true,
     }
 }

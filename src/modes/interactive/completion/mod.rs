@@ -144,6 +144,11 @@ impl Completion {
         self.known.providers = providers;
     }
 
+    /// Whether this is a provider that has keys.
+    pub(super) fn knows_provider(&self, name: &str) -> bool {
+        self.known.providers.iter().any(|provider| provider.is_named(name))
+    }
+
     /// `themes` are the names of those in files.
     pub(super) fn set_themes(&mut self, themes: Vec<String>) {
         self.known.themes = themes;
