@@ -11,6 +11,7 @@ use crate::config::{Dirs, EffectiveSettings, Env, Settings};
 use crate::session::{ResourceFilter, ResourceOptions, SessionState};
 use crate::tui::theme::{Appearance, BUILTIN_NAMES, ColorDepth, TerminalColors, Theme};
 use crate::util::nearest::nearest;
+use crate::util::visible::{is_all_visible, spell_out};
 use crate::util::{line_of_key, os};
 
 use super::appearance::{Looks, background};
@@ -209,7 +210,9 @@ impl ThemePlaces<'_> {
     /// [`Self::theme`] reports for it. Blocks: reads every file.
     pub(super) fn problems_of_others(&self, setting: &str) -> Vec<String> {
         let (files, _) = self.files();
-        self.broken(&files, |name| !is_used(setting, name))
+        let mut problems = self.unreadable_names();
+        problems.extend(self.broken(&files, |name| !is_used(setting, name)));
+        problems
     }
 
     /// What is wrong with all themes, the places of themes and the names in `setting`, one line
@@ -217,12 +220,31 @@ impl ThemePlaces<'_> {
     pub(super) fn problems(&self, setting: &str) -> Vec<String> {
         let (files, mut problems) = self.files();
         problems.extend(self.missing(setting, &files));
+        problems.extend(self.unreadable_names());
         problems.extend(self.broken(&files, |_| true));
         problems
     }
 
-    /// The files in order of precedence, and problems, one line each.
+    /// The files that are no themes because of their names, one line each.
+    fn unreadable_names(&self) -> Vec<String> {
+        let (files, _) = self.all_files();
+        let unreadable = files.iter().filter(|path| !has_readable_name(path));
+        let problem = |path: &PathBuf| {
+            let (shown, _) = spell_out(&self.looks.dirs.display(path), None);
+            format!("{shown}: its name has characters that cannot be seen; rename it to use the theme")
+        };
+        unreadable.map(problem).collect()
+    }
+
+    /// The files in order of precedence, and problems with their places, one line each.
     fn files(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let (mut files, problems) = self.all_files();
+        files.retain(|path| has_readable_name(path));
+        (files, problems)
+    }
+
+    /// The same, whatever the names of the files are.
+    fn all_files(&self) -> (Vec<PathBuf>, Vec<String>) {
         let (mut files, mut problems) = (Vec::new(), Vec::new());
         for path in &self.named.paths {
             let found = files_at(path);
@@ -261,6 +283,12 @@ impl ThemePlaces<'_> {
 /// The first file of a theme with this name.
 fn file_of<'a>(name: &str, files: &'a [PathBuf]) -> Option<&'a PathBuf> {
     files.iter().find(|path| path.file_stem().is_some_and(|stem| *stem == *name))
+}
+
+/// Whether a command can name the theme in this file, and what it names is what is seen.
+fn has_readable_name(path: &Path) -> bool {
+    let name = path.file_stem().and_then(|stem| stem.to_str());
+    name.is_some_and(|name| is_all_visible(name) && !name.contains('\n'))
 }
 
 /// A theme file, or those of a directory, sorted.
@@ -419,6 +447,25 @@ mod tests {
         });
         let (name, problems) = world.theme(false, "color", &TerminalColors::default());
         assert_eq!((name.as_str(), problems), ("system", vec![format!("{color}; using the system theme")]));
+    }
+
+    #[test]
+    fn a_theme_whose_name_cannot_be_seen_is_named_and_not_offered() {
+        let hidden = ["my own\nx.json", "e\u{202e}vil\u{1b}]0;x.json"];
+        let files = hidden.map(|name| format!("agent/themes/{name}"));
+        let world = World::new(&["agent/themes/a b.json", &files[0], &files[1]]);
+        world.with(false, |places| {
+            assert_eq!(places.own_names(), ["a b"]);
+            let listed = places.list();
+            assert_eq!(listed.iter().filter(|theme| !BUILTIN_NAMES.contains(&&*theme.name)).count(), 1);
+            for problems in [places.problems("dark"), places.problems_of_others("dark")] {
+                let [first, second] = &problems[..] else { panic!("{problems:?}") };
+                assert!(first.contains("/e<U+202E>vil<U+001B>]0;x.json: its name has characters"), "{first}");
+                assert!(second.contains("/my own<U+000A>x.json: its name has characters"), "{second}");
+            }
+        });
+        let (name, problems) = world.theme(false, "my own\nx", &TerminalColors::default());
+        assert_eq!((name.as_str(), problems.len()), ("system", 1), "{problems:?}");
     }
 
     #[test]
