@@ -83,14 +83,17 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-/// Changes to the theme that was named, or lists the themes.
+/// Changes to the theme that was named, if it can be used, or lists the themes.
 pub(in super::super) fn on_themes(
     app: &mut App,
     themes: Vec<ListedTheme>,
     query: &str,
     out: &mut Vec<Effect>,
 ) {
-    if themes.iter().any(|theme| theme.name == query) {
+    if let Some(named) = themes.iter().find(|theme| theme.name == query) {
+        if let Some(problem) = &named.problem {
+            return app.refuse_command(&format!("theme {query}"), &format!("theme \"{query}\": {problem}"));
+        }
         let (key, value) = ("theme".to_owned(), Some(query.into()));
         return out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::super::export::ExportRequest;
 use super::super::login::{LoginDone, LoginEffect, Purpose};
 use super::super::msg::EffectDone;
+use super::super::theme_files::ListedTheme;
 use super::overlays::providers;
 use super::*;
 
@@ -95,4 +96,26 @@ fn an_import_asks_only_about_a_file_that_is_a_session() {
     assert!(!stage.app.dialogs.is_open());
     assert_eq!(stage.editor(), "/import old.jsonl|");
     assert!(answer(&mut stage, EffectDone::Importable(path)).contains("Import this session?"));
+}
+
+#[test]
+fn a_theme_that_cannot_be_used_is_refused_and_not_saved() {
+    let problem = "~/.pi/agent/themes/broken.json:7: colors.accnt: unknown key".to_owned();
+    let themes = vec![
+        ListedTheme { name: "dusk".to_owned(), problem: None },
+        ListedTheme { name: "broken".to_owned(), problem: Some(problem) },
+    ];
+    let mut stage = Stage::new();
+    assert_eq!(run(&mut stage, "/theme broken"), [WorldEffect::ListThemes("broken".to_owned())]);
+    let screen =
+        answer(&mut stage, EffectDone::Themes { themes: themes.clone(), query: "broken".to_owned() });
+    assert!(screen.contains("theme \"broken\": ~/.pi/agent/themes/broken.json:7: colors.accnt"), "{screen}");
+    assert_eq!(stage.editor(), "/theme broken|");
+    assert!(!stage.app.dialogs.is_open());
+    assert_eq!(stage.commands(), [""; 0]);
+
+    let mut stage = Stage::new();
+    answer(&mut stage, EffectDone::Themes { themes, query: "dusk".to_owned() });
+    let [command] = &stage.commands()[..] else { panic!("one command is sent") };
+    assert!(command.starts_with("ChangeSetting") && command.contains("dusk"), "{command}");
 }
