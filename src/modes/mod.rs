@@ -7,6 +7,7 @@ mod acp;
 mod auth;
 mod changelog;
 mod config;
+mod crash_notice;
 mod exit;
 mod export;
 mod interactive;

@@ -484,13 +484,23 @@ async fn what_is_wrong_in_a_file_is_said_once() {
 #[test]
 fn a_crash_is_told_once_at_the_next_start() {
     let home = TestHome::new();
+    tell_crash_once(&home, &[]);
+    tell_crash_once(&home, &["--screen-reader"]);
+}
+
+/// Starts pi twice after a crash.
+fn tell_crash_once(home: &TestHome, args: &[&str]) {
     let file = home.agent().join("crashes.json");
     let timestamp = iso8601(Clock::system().now_ms());
     let crash = serde_json::json!([{ "timestamp": timestamp, "message": "the screen broke" }]);
     fs::write(&file, crash.to_string()).unwrap();
     for n_told in [1, 0] {
-        let pty = Pty::start(&home, SIZE, &[]);
-        pty.wait_idle();
+        let pty = Pty::start(home, SIZE, args);
+        if args.is_empty() {
+            pty.wait_idle();
+        } else {
+            pty.wait_text("Type a prompt, or /help.");
+        }
         if n_told == 1 {
             pty.wait_text("the screen broke. Please report it with");
         }

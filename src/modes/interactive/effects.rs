@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::mpsc;
 
-use crate::config::{CrashLog, Env, Settings};
+use crate::config::{Env, Settings};
 use crate::session::{
     self, PromptDraft, Refusal, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionState,
     TakenQueue,
@@ -19,6 +19,7 @@ use crate::tui::markdown::Highlighter;
 use crate::tui::term::TerminalAnswers;
 use crate::util::git::{Head, Repository};
 
+use super::super::crash_notice::take_crash_notice;
 use super::super::trace::CallFilter;
 use super::appearance::{Looks, in_tmux};
 use super::clipboard_owner::ClipboardOwner;
@@ -241,21 +242,17 @@ impl Effects {
         });
     }
 
-    /// Reports themes that cannot be used, except the one in use. Answers with
-    /// [`EffectDone::Problems`].
     /// Tells of a crash that nobody was told of.
     fn check_crashes(&self) {
         let (services, done) = (Arc::clone(&self.services), self.done.clone());
         tokio::task::spawn_blocking(move || {
-            let log = CrashLog::new(services.dirs.crash_log_file());
-            let Some(crash) = log.take_untold(services.clock.now_ms()) else { return };
-            let when = services.clock.zone().weekday_time(crash.at_ms);
-            let file = log.path().display();
-            let text = format!("pi crashed on {when}: {}. Please report it with {file}.", crash.message);
+            let Some(text) = take_crash_notice(&services) else { return };
             drop(done.send(EffectDone::Problems(vec![text])));
         });
     }
 
+    /// Reports themes that cannot be used, except the one in use. Answers with
+    /// [`EffectDone::Problems`].
     fn check_themes(&self) {
         let (env, services, done) = (self.env.clone(), Arc::clone(&self.services), self.done.clone());
         let (state, named) = (self.link.handle().state(), self.themes.clone());

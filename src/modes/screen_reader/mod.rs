@@ -11,6 +11,7 @@ mod spoken;
 
 use std::io::{self, BufRead as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use crate::util::process;
 
 use super::InteractiveStart;
 use super::changelog;
+use super::crash_notice::take_crash_notice;
 use super::opening::open_session;
 use super::output::write_out;
 use super::print::shut_down;
@@ -51,6 +53,9 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
         say(&[format!("pi is now version {}; /changelog reads what changed.", env!("CARGO_PKG_VERSION"))]);
     }
     say(&start.problems);
+    let services = Arc::clone(&start.services);
+    let crash = tokio::task::spawn_blocking(move || take_crash_notice(&services)).await;
+    say(crash.ok().flatten().as_slice());
     if let Some(name) = start.name.clone() {
         handle.send(SessionCommand::SetName { name });
     }
