@@ -31,9 +31,6 @@ use super::control::Control;
 use super::picture_store::PictureStore;
 use super::reflow::{Picture, Positions, ReflowTraits};
 
-/// So many screens of rows are more than one after the terminal has joined those that it wrapped.
-const SCROLLBACK_SCREENS: usize = 4;
-
 /// The content to show, top to bottom: settled rows, live rows, the dock.
 pub trait Document {
     /// Number of rows at the current width.
@@ -399,7 +396,7 @@ impl<W: Write> InlineWindow<W> {
             origin: self.origin,
             used: self.shown.used.max(self.origin),
             cursor,
-            has_scrollback: self.pushed > SCROLLBACK_SCREENS * usize::from(self.height()),
+            n_above: self.pushed,
             shapes: (self.origin..end).map(|y| self.canvas.shape(y)).collect(),
         };
         match self.painted_on {

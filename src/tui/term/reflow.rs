@@ -152,8 +152,8 @@ pub(super) struct Picture {
     /// Number of screen rows in use, including those above `origin`.
     pub(super) used: u16,
     pub(super) cursor: Position,
-    /// Whether the scrollback has more rows than can come back to the screen.
-    pub(super) has_scrollback: bool,
+    /// Number of rows in the scrollback, at least.
+    pub(super) n_above: usize,
     /// The rows from `origin` to `used`, and to the cursor if that is lower.
     pub(super) shapes: Vec<RowShape>,
 }
@@ -307,7 +307,8 @@ impl Picture {
         // Rows that are joined leave room for others from the scrollback, so nothing moves up, but to
         // keep the cursor on a lower screen. A higher one gets rows from there too.
         let n_more = size.height.saturating_sub(self.size.height);
-        let stays = self.has_scrollback || self.origin == 0 && n_more == 0;
+        let n_joined = usize::from(size.width / self.size.width.max(1)) + 2;
+        let stays = self.n_above / n_joined >= usize::from(self.origin.saturating_add(n_more));
         let kept = self.cursor.y.min(size.height.saturating_sub(1)).saturating_add(n_more);
         if stays { reply.y.max(kept) } else { reply.y }
     }
@@ -420,7 +421,7 @@ mod tests {
         let n_rows = u16::try_from(shapes.len()).unwrap();
         let cursor = Position::new(2, n_rows - 2);
         let size = Size::new(width, n_rows);
-        Picture { size, origin: 0, used: n_rows, cursor, has_scrollback: false, shapes }
+        Picture { size, origin: 0, used: n_rows, cursor, n_above: 0, shapes }
     }
 
     #[test]
@@ -440,7 +441,7 @@ mod tests {
         picture.origin = 1;
         picture.shapes.remove(0);
         assert_eq!(top(&picture, Size::new(20, 4), 1, "tmux"), 0);
-        picture.has_scrollback = true;
+        picture.n_above = 12;
         assert_eq!(top(&picture, Size::new(20, 4), 1, "tmux"), 1);
         assert_eq!(top(&picture, Size::new(20, 6), 3, "tmux"), 3);
     }
@@ -483,14 +484,7 @@ mod tests {
                 _ => row(4, 0),
             };
             let (size, cursor) = (Size::new(width, height), Position::new(x, y));
-            Picture {
-                size,
-                origin: 0,
-                used,
-                cursor,
-                has_scrollback: false,
-                shapes: (0..used).map(shape).collect(),
-            }
+            Picture { size, origin: 0, used, cursor, n_above: 0, shapes: (0..used).map(shape).collect() }
         };
         let check = |before: &Picture, size: (u16, u16), reply: (u16, u16), first: i64| {
             let (size, reply) = (Size::new(size.0, size.1), Position::new(reply.0, reply.1));
