@@ -478,12 +478,12 @@ fn footnotes_are_numbered_references_and_notes_where_they_come() {
     let rows = render(text, 30, &THEME, &LOADED, &MarkdownOptions::default());
     let shown: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
     insta::assert_snapshot!(shown.join("\n"), @"
-    A claim[1] and another[why].
+    A claim[1] and another[^why].
 
     [1] The first source, which is
         so long that it wraps.
 
-    [why] https://a.bc
+    [^why]: https://a.bc
 
     After[2].
     ");
