@@ -16,11 +16,15 @@ pub(in super::super) struct Themes {
     current: String,
     /// The theme on the screen.
     shown: String,
+    /// Those that cannot be used, and so not chosen.
+    unusable: Vec<String>,
 }
 
 impl Themes {
     /// `query` is what the filter begins with.
     pub(in super::super) fn new(themes: Vec<ListedTheme>, current: &str, query: &str) -> Self {
+        let broken = themes.iter().filter(|theme| theme.problem.is_some());
+        let unusable = broken.map(|theme| theme.name.clone()).collect();
         let item = |ListedTheme { name, problem }: ListedTheme| {
             let mark = if name == current { "✓ " } else { "  " };
             let label = format!("{mark}{name}");
@@ -37,7 +41,7 @@ impl Themes {
         if query.is_empty() {
             picker.select(|name| name == current);
         }
-        Self { picker, current: current.to_owned(), shown: current.to_owned() }
+        Self { picker, current: current.to_owned(), shown: current.to_owned(), unusable }
     }
 
     /// Shows the selected theme.
@@ -60,6 +64,7 @@ impl Overlay for Themes {
             PickerOutcome::Cancelled => {
                 OverlayStep::CloseWith(DialogOutcome::Effect(ScreenEffect::FollowLooks.into()))
             }
+            PickerOutcome::Chosen(name) if self.unusable.contains(&name) => OverlayStep::Stay,
             PickerOutcome::Chosen(name) => {
                 let (key, value) = ("theme".to_owned(), Some(name.into()));
                 OverlayStep::close_with(SessionCommand::ChangeSetting { key, value })
@@ -88,8 +93,11 @@ mod tests {
     /// What the last key does, in a list with `dark` selected, and what is previewed then.
     fn last_step(codes: &[KeyCode]) -> String {
         let keymap = default_keymap();
-        let theme = |name: &str| ListedTheme { name: name.to_owned(), problem: None };
-        let themes = ["system", "dark", "light", "mine"].map(theme).to_vec();
+        let theme = |name: &str| {
+            let problem = (name == "broken").then(|| "its line 3".to_owned());
+            ListedTheme { name: name.to_owned(), problem }
+        };
+        let themes = ["system", "dark", "light", "mine", "broken"].map(theme).to_vec();
         let mut themes = Themes::new(themes, "dark", "");
         let mut last = String::new();
         for &code in codes {
