@@ -317,7 +317,7 @@ impl Interactive {
 
     /// Lets the session store the contents of the editor, if they changed.
     fn save_draft(&mut self) {
-        let (draft, tickets) = self.app.input.prompt.draft();
+        let (draft, tickets) = self.app.input.prompt.draft(&self.app.session.templates);
         self.effects.link.save_draft(draft, tickets);
         if let Some(save) = self.app.dialogs.summary().and_then(SummaryReview::take_change) {
             self.effects.link.send(save);

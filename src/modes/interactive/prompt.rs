@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ratatui::style::Style;
 
 use crate::session::{
-    Entry, EntryBody, Phase, PromptDraft, SessionMessage, SessionState, SkillBlock, TakenQueue,
+    Entry, EntryBody, Phase, PromptDraft, PromptTemplate, SessionMessage, SessionState, SkillBlock,
+    TakenQueue,
 };
 use crate::tui::composer::{Composer, ComposerRows, ComposerView, paste_ranges, set_text_with};
 use crate::tui::theme::{Theme, Token};
@@ -157,9 +158,9 @@ impl PromptEditor {
 
     /// The contents of the editor, for the session to store, and the tickets of the messages
     /// it contains or contained. What may be a key is left out.
-    pub(super) fn draft(&self) -> (PromptDraft, Vec<u64>) {
+    pub(super) fn draft(&self, templates: &[PromptTemplate]) -> (PromptDraft, Vec<u64>) {
         let text = self.composer.expanded_text();
-        let draft = self.attachments.prompt(without_key(&text));
+        let draft = self.attachments.prompt(without_key(&text, templates));
         // The ranges are those of the text as it is.
         let pastes = if draft.text == text { paste_ranges(&self.composer) } else { Vec::new() };
         (PromptDraft { pastes, ..draft }, self.tickets.clone())
@@ -291,12 +292,17 @@ fn typed_text(body: &EntryBody) -> Option<String> {
     }
 }
 
-/// The text up to what may be a key behind `/login` or `/logout`.
-fn without_key(text: &str) -> &str {
+/// The text up to what may be a key behind `/login` or `/logout`, which may be misspelt, but not as a template
+/// is called.
+fn without_key<'t>(text: &'t str, templates: &[PromptTemplate]) -> &'t str {
     let Some(line) = text.trim_start().strip_prefix('/').map(str::trim_start) else { return text };
-    let argument = line.strip_prefix(commands::name_of(line)).unwrap_or_default();
-    let before = text.strip_suffix(argument).unwrap_or(text);
-    if may_lead_to_key(commands::name_of(line), argument.trim()) { before } else { text }
+    let name = commands::name_of(line);
+    let argument = line.strip_prefix(name).unwrap_or_default();
+    let is_template = templates.iter().any(|template| template.name == name);
+    if is_template || !may_lead_to_key(name, argument.trim()) {
+        return text;
+    }
+    text.strip_suffix(argument).unwrap_or(text)
 }
 
 /// What the user typed after `/login` or `/logout`, if it may be a key, which does not belong there.
@@ -383,7 +389,7 @@ mod tests {
     use std::path::Path;
 
     use crate::ai::{Extra, Image, Model};
-    use crate::session::{PromptTemplate, ResourceOrigin};
+    use crate::session::ResourceOrigin;
     use crate::tui::composer::{EditorAction, insert_image};
 
     use super::*;
@@ -398,9 +404,9 @@ mod tests {
         prompt.composer.set_text("half a thought, and more");
         let taken = |text: &str| TakenQueue { draft: Some(text.into()), ..TakenQueue::default() };
         prompt.restore(taken("half a thought"));
-        assert_eq!(prompt.draft().0.text, "half a thought, and more");
+        assert_eq!(prompt.draft(&[]).0.text, "half a thought, and more");
         prompt.restore(taken("another"));
-        assert_eq!(prompt.draft().0.text, "another\n\nhalf a thought, and more");
+        assert_eq!(prompt.draft(&[]).0.text, "another\n\nhalf a thought, and more");
     }
 
     #[test]
@@ -415,7 +421,7 @@ mod tests {
         insert_image(&mut prompt.composer, number);
         prompt.composer.paste(&"line\n".repeat(12));
         let shown = "[image #1] [paste #1 +13 lines]";
-        let (draft, _) = prompt.draft();
+        let (draft, _) = prompt.draft(&[]);
         assert_eq!(prompt.composer.text(), shown);
 
         let Submission::Prompt(sent) = prompt.take(&session()) else { panic!("it is a prompt") };
@@ -429,11 +435,11 @@ mod tests {
         later.prepend(vec![draft]);
         assert_eq!(later.composer.text(), shown, "after a crash");
         later.composer.handle(EditorAction::DeleteCharBackward);
-        assert_eq!(later.draft().0.images, [image("a")]);
+        assert_eq!(later.draft(&[]).0.images, [image("a")]);
         later.composer.set_text("no image");
-        assert_eq!(later.draft().0.images, []);
+        assert_eq!(later.draft(&[]).0.images, []);
         later.composer.handle(EditorAction::Undo);
-        assert_eq!(later.draft().0.images, [image("a")]);
+        assert_eq!(later.draft(&[]).0.images, [image("a")]);
     }
 
     #[test]
@@ -456,9 +462,9 @@ mod tests {
     fn message_taken_back_does_not_replace_a_draft() {
         let mut prompt = PromptEditor::new();
         assert!(prompt.take_back("first".into()));
-        assert_eq!(prompt.draft().0.text, "first");
+        assert_eq!(prompt.draft(&[]).0.text, "first");
         assert!(!prompt.take_back("second".into()));
-        assert_eq!(prompt.draft().0.text, "first");
+        assert_eq!(prompt.draft(&[]).0.text, "first");
     }
 
     #[test]
@@ -500,7 +506,7 @@ mod tests {
         let check = |typed: &str, expected: &str| {
             let mut prompt = PromptEditor::new();
             prompt.composer.set_text(typed);
-            assert_eq!(prompt.draft().0.text, expected, "{typed}");
+            assert_eq!(prompt.draft(&[]).0.text, expected, "{typed}");
         };
         check("/login groq KEYKEYKEY123456", "/login");
         check("/logout\nKEYKEYKEY123456 ", "/logout");
@@ -515,20 +521,32 @@ mod tests {
         let mut prompt = PromptEditor::new();
         prompt.composer.set_text("/login ");
         prompt.composer.paste(&"KEY1\n".repeat(20));
-        let (draft, _) = prompt.draft();
+        let (draft, _) = prompt.draft(&[]);
         assert_eq!((draft.text.as_str(), draft.pastes), ("/login", Vec::new()));
+    }
+
+    fn template(name: &str) -> PromptTemplate {
+        PromptTemplate {
+            name: name.to_owned(),
+            description: String::new(),
+            argument_hint: String::new(),
+            path: "/p/template.md".into(),
+            origin: ResourceOrigin::User,
+        }
+    }
+
+    #[test]
+    fn what_follows_a_template_is_in_the_draft() {
+        let mut prompt = PromptEditor::new();
+        let typed = "/logic of the session's recovery";
+        prompt.composer.set_text(typed);
+        assert_eq!(prompt.draft(&[]).0.text, "/logic");
+        assert_eq!(prompt.draft(&[template("logic")]).0.text, typed);
     }
 
     #[test]
     fn what_is_typed_decides_what_it_is() {
-        let review = PromptTemplate {
-            name: "review".to_owned(),
-            description: String::new(),
-            argument_hint: String::new(),
-            path: "/p/review.md".into(),
-            origin: ResourceOrigin::User,
-        };
-        let idle = SessionState { templates: [review].into(), ..session() };
+        let idle = SessionState { templates: [template("review")].into(), ..session() };
         let check = |text: &str, expected: Submission| assert_eq!(classify(text, &idle), expected, "{text}");
         let refused = Submission::Refused;
         let unknown = |line: &str| refused(Refused::Unknown { line: line.to_owned() });
