@@ -755,44 +755,43 @@ fn a_theme_is_a_file_and_a_broken_one_is_reported() {
     assert!(!rows.join("\n").contains("Warning"), "{}", rows.join("\n"));
 }
 
+/// Writes the theme `mine`, the dark one with this colour.
+fn write_own_theme(home: &TestHome, dim: &str) {
+    let folder = home.agent().join("themes");
+    fs::create_dir_all(&folder).unwrap();
+    let mut theme: Value = serde_json::from_str(include_str!("../../themes/dark.json")).unwrap();
+    theme["name"] = "mine".into();
+    theme["colors"]["dim"] = dim.into();
+    fs::write(folder.join("mine.json"), theme.to_string()).unwrap();
+}
+
+/// Changes the theme `mine`, which is on the screen.
+fn check_theme_is_followed(home: &TestHome, pty: &Pty) {
+    write_own_theme(home, "#040506");
+    pty.wait_log("the new colour", |log| log.contains("38;2;4;5;6"));
+    write_own_theme(home, "no colour");
+    pty.wait_text("its colours stay as they were");
+    write_own_theme(home, "#070809");
+    pty.wait_log("the next colour", |log| log.contains("38;2;7;8;9"));
+}
+
 #[test]
 fn a_change_of_the_theme_is_shown_at_once_and_a_broken_one_is_not() {
     let home = TestHome::new().settings(&json!({"theme": "mine"}));
-    let folder = home.agent().join("themes");
-    fs::create_dir_all(&folder).unwrap();
-    let write = |dim: &str| {
-        let mut theme: Value = serde_json::from_str(include_str!("../../themes/dark.json")).unwrap();
-        theme["name"] = "mine".into();
-        theme["colors"]["dim"] = dim.into();
-        fs::write(folder.join("mine.json"), theme.to_string()).unwrap();
-    };
-    write("#010203");
+    write_own_theme(&home, "#010203");
     let env = [("COLORTERM", "truecolor")];
     let pty = Pty::start_in(&home, &home.project(), Size { width: 160, height: 24 }, &[], &env);
     pty.wait_idle();
     // The file is watched before the first key.
     pty.keys("draft");
     pty.wait_text("draft");
-    write("#040506");
-    pty.wait_log("the new colour", |log| log.contains("38;2;4;5;6"));
-    write("no colour");
-    pty.wait_text("its colours stay as they were");
-    write("#070809");
-    pty.wait_log("the next colour", |log| log.contains("38;2;7;8;9"));
+    check_theme_is_followed(&home, &pty);
 }
 
 #[test]
 fn a_change_of_a_theme_is_shown_while_it_is_selected() {
     let home = TestHome::new().settings(&json!({"theme": "light"}));
-    let folder = home.agent().join("themes");
-    fs::create_dir_all(&folder).unwrap();
-    let write = |dim: &str| {
-        let mut theme: Value = serde_json::from_str(include_str!("../../themes/dark.json")).unwrap();
-        theme["name"] = "mine".into();
-        theme["colors"]["dim"] = dim.into();
-        fs::write(folder.join("mine.json"), theme.to_string()).unwrap();
-    };
-    write("#010203");
+    write_own_theme(&home, "#010203");
     let env = [("COLORTERM", "truecolor")];
     let pty = Pty::start_in(&home, &home.project(), Size { width: 160, height: 24 }, &[], &env);
     pty.wait_idle();
@@ -800,12 +799,7 @@ fn a_change_of_a_theme_is_shown_while_it_is_selected() {
     pty.wait("the list", |rows| rows.iter().any(|row| row.contains("→ ✓ light")));
     pty.keys("mine");
     pty.wait_log("the theme", |log| log.contains("38;2;1;2;3"));
-    write("#040506");
-    pty.wait_log("the new colour", |log| log.contains("38;2;4;5;6"));
-    write("no colour");
-    pty.wait_text("its colours stay as they were");
-    write("#070809");
-    pty.wait_log("the next colour", |log| log.contains("38;2;7;8;9"));
+    check_theme_is_followed(&home, &pty);
 }
 
 #[test]
