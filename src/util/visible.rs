@@ -9,7 +9,8 @@ use super::escapes::is_dropped;
 
 /// Whether [`spell_out`] changes nothing but line breaks.
 pub fn is_all_visible(text: &str) -> bool {
-    judged(text).all(|(c, is_visible)| c == '\n' || is_visible)
+    let is_plain = text.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~'));
+    is_plain || judged(text).all(|(c, is_visible)| c == '\n' || is_visible)
 }
 
 /// The text with control characters, marks that reorder text and other invisible characters spelt

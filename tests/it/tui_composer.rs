@@ -265,6 +265,22 @@ fn rows_wrap_at_words_and_the_cursor_stays_on_screen() {
 }
 
 #[test]
+fn what_cannot_be_seen_is_spelt_out_and_stays_one_cluster() {
+    let mut composer = editor("rm a\u{202e}b \u{2066}c\td");
+    let shown = composer.render(&view(20, 5));
+    let rows: Vec<String> = shown.rows.iter().map(Row::text).collect();
+    assert_eq!(rows[1..3], ["rm a<U+202E>b ", "<U+2066>c    d"]);
+    assert_eq!(shown.cursor, (2, 14));
+    press(&mut composer, &[EditorAction::CursorLeft; 7]);
+    assert_eq!((composer.render(&view(20, 5)).cursor, composer.after_cursor()), ((2, 0), "\u{2066}c    d"));
+    press(&mut composer, &[EditorAction::CursorLineStart]);
+    press(&mut composer, &[EditorAction::CursorRight; 5]);
+    assert_eq!((composer.render(&view(20, 5)).cursor, composer.before_cursor()), ((1, 12), "rm a\u{202e}"));
+    press(&mut composer, &[EditorAction::DeleteCharBackward]);
+    assert_eq!(composer.text(), "rm ab \u{2066}c    d");
+}
+
+#[test]
 fn scrolled_text_is_counted_in_the_borders() {
     let mut composer = editor("1\n2\n3\n4\n5\n6");
     let labelled = |composer: &mut Composer| {

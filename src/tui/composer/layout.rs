@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::text::{chunks, width};
+use super::super::text::{chunks, visible, width};
 use super::markers::Markers;
 use super::model::{Model, Place};
 use super::words::atoms;
@@ -56,7 +56,7 @@ impl Layout {
         let Some(row) = self.rows.get(row_idx) else { return (0, 0) };
         let before =
             model.line(row.line).get(row.range.start..place.byte.max(row.range.start)).unwrap_or_default();
-        (row_idx, width(before).min(self.width.saturating_sub(1)))
+        (row_idx, cells(before).min(self.width.saturating_sub(1)))
     }
 
     /// The place on a row nearest to a column, not after it.
@@ -70,20 +70,25 @@ impl Layout {
             .filter(|marker| marker.start >= row.range.start && marker.end <= row.range.end)
             .map(|marker| marker.start - row.range.start..marker.end - row.range.start)
             .collect();
-        let mut cells = 0;
+        let mut column_of_atom = 0;
         let mut byte = row.range.start;
         for atom in atoms(text, &own) {
-            let next = cells + width(&text[atom.clone()]);
+            let next = column_of_atom + cells(&text[atom.clone()]);
             // The end of a wrapped row is the start of the next one.
             let past_end = !row.is_last && atom.end == text.len();
             if next > column || past_end {
                 break;
             }
-            cells = next;
+            column_of_atom = next;
             byte = row.range.start + atom.end;
         }
         Place::new(row.line, byte)
     }
+}
+
+/// The cells of a text as the editor shows it: what cannot be seen is spelt out.
+fn cells(text: &str) -> usize {
+    width(&visible(text))
 }
 
 /// Breaks at words; spaces at a break may extend beyond the edge. A line that fills its
@@ -103,17 +108,18 @@ fn lay_out_line(
     };
     let mut atoms = atoms(text, markers).into_iter().peekable();
     for chunk in chunks(text, markers) {
-        let word = width(&text[chunk.start..chunk.word_end]);
+        let word = cells(&text[chunk.start..chunk.word_end]);
         if used > 0 && used + word > width_cells {
             finish(&mut start, chunk.start, &mut used);
         }
         while let Some(atom) = atoms.next_if(|atom| atom.start < chunk.end) {
-            let cells = width(&text[atom.clone()]).min(width_cells);
-            let hangs = atom.start >= chunk.word_end;
-            if used + cells > width_cells && !hangs && atom.start > start {
+            let n_cells = cells(&text[atom.clone()]).min(width_cells);
+            // Blanks do, but not a blank that is spelt out.
+            let hangs = atom.start >= chunk.word_end && visible(&text[atom.clone()]).trim().is_empty();
+            if used + n_cells > width_cells && !hangs && atom.start > start {
                 finish(&mut start, atom.start, &mut used);
             }
-            used += cells;
+            used += n_cells;
         }
     }
     let full = used >= width_cells;

@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 
-use super::super::text::{Ellipsis, Row, Run, truncate, width};
+use super::super::text::{Ellipsis, Row, truncate, visible_runs, width};
 use super::super::theme::{Theme, Token};
 use super::editor::Composer;
 
@@ -74,7 +74,8 @@ impl Composer {
         let mut row = Row::default();
         let mut done = visual.range.start;
         let mut push = |from: usize, to: usize, style| {
-            row.push(Run::new(line.get(from..to).unwrap_or_default(), style));
+            let piece = line.get(from..to).unwrap_or_default();
+            visible_runs(piece, style, theme.style(Token::Warning)).into_iter().for_each(|run| row.push(run));
         };
         for marker in self.markers.ranges(line) {
             let (start, end) = (marker.start.max(done), marker.end.min(visual.range.end));

@@ -19,7 +19,7 @@ pub use ansi::terminal_output;
 pub use copy::{CopyRule, copied_text, keep_tabs};
 pub use line_place::{LinePlace, SplitRows};
 pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};
-pub use row::{LinkTarget, PromptMark, Row, Run};
+pub use row::{LinkTarget, PromptMark, Row, Run, visible_runs};
 pub use sanitize::{
     TAB_WIDTH, sanitize, sanitize_line, visible, visible_line, visible_marks, visible_name, visible_ranges,
     visible_source,

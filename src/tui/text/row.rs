@@ -6,8 +6,11 @@ use std::sync::Arc;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use crate::util::visible::is_all_visible;
+
 use super::copy::CopyRule;
 use super::picture::RowPicture;
+use super::sanitize::visible_ranges;
 use super::width::{graphemes, width};
 
 /// The target of a link: an `http`, `https`, `mailto` or `file` URL without
@@ -17,21 +20,35 @@ use super::width::{graphemes, width};
 pub struct LinkTarget(Arc<str>);
 
 impl LinkTarget {
-    /// `None` if the scheme is not allowed, or the URL contains characters that could
-    /// end the escape sequence around it.
+    /// `None` if the scheme is not allowed, or the URL contains characters that cannot be seen
+    /// or could end the escape sequence around it.
     pub fn new(url: &str) -> Option<Self> {
         const SCHEMES: [&str; 4] = ["http://", "https://", "file://", "mailto:"];
         const MAX_BYTES: usize = 2_000;
         let known = SCHEMES
             .iter()
             .any(|scheme| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
-        let clean = !url.chars().any(|c| c.is_control() || c.is_whitespace());
+        let clean = is_all_visible(url) && !url.chars().any(char::is_whitespace);
         (known && clean && url.len() <= MAX_BYTES).then(|| Self(url.into()))
     }
 
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Text to be judged, as runs: what cannot be seen is spelt out and has the style `mark`.
+pub fn visible_runs(text: &str, style: Style, mark: Style) -> Vec<Run> {
+    let (shown, spelt_out) = visible_ranges(text);
+    let mut runs = Vec::new();
+    let mut start = 0;
+    for range in spelt_out {
+        runs.push(Run::new(&shown[start..range.start], style));
+        runs.push(Run::new(&shown[range.clone()], mark));
+        start = range.end;
+    }
+    runs.push(Run::new(&shown[start..], style));
+    runs
 }
 
 /// A piece of text with one style, before it is laid out.

@@ -9,7 +9,7 @@ use ratatui::text::Line;
 use crate::ai::ContentBlock;
 use crate::tui::text::{
     Ellipsis, Row, Run, WRAPPED_MARK, Wrap, keep_tabs, sanitize, sanitize_line, terminal_output,
-    truncate_row, visible, visible_line, visible_ranges, width, wrap_plain,
+    truncate_row, visible, visible_line, visible_runs, width, wrap_plain,
 };
 use crate::tui::theme::Token;
 
@@ -62,16 +62,7 @@ pub(super) fn judged_code(text: &str, path: &str, limit: Option<usize>, cx: &Ren
 
 /// Text of the model or the user to be judged, as runs: what cannot be seen is spelt out and stands out.
 pub(in super::super) fn judged(text: &str, style: Style, cx: &RenderCx<'_>) -> Vec<Run> {
-    let (shown, spelt_out) = visible_ranges(text);
-    let mut runs = Vec::new();
-    let mut start = 0;
-    for range in spelt_out {
-        runs.push(Run::new(&shown[start..range.start], style));
-        runs.push(Run::new(&shown[range.clone()], style.patch(cx.style(Token::Warning))));
-        start = range.end;
-    }
-    runs.push(Run::new(&shown[start..], style));
-    runs
+    visible_runs(text, style, style.patch(cx.style(Token::Warning)))
 }
 
 /// The name of the language: the extension, or the file name if there is none.
