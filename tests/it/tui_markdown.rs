@@ -349,6 +349,9 @@ fn links_show_their_address_unless_they_can_be_clicked() {
     assert_eq!(links, [(0..2, "https://pi.dev"), (7..20, "https://a.b/c")]);
     let rows = render_with("[x](javascript:alert)", 60, &options);
     assert_eq!((rows[0].text().as_str(), rows[0].links.len()), ("x (javascript:alert)", 0));
+    let rows = render_with("[x](https://a.b/\u{202e}gpj) <https://a.b/\u{200b}c>", 60, &options);
+    let shown = "x (https://a.b/<U+202E>gpj) https://a.b/<U+200B>c";
+    assert_eq!((rows[0].text().as_str(), rows[0].links.len()), (shown, 0), "what cannot be seen in it");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::session::{
 };
 use crate::tui::keymap::Keymap;
 use crate::tui::term::{Control, InputEvent, StartOver};
+use crate::tui::text::visible_name;
 use crate::tui::theme::Theme;
 use crate::util::paths;
 
@@ -520,10 +521,11 @@ impl App {
     fn title(&self) -> String {
         let folder = self.session.cwd.file_name().map(|name| name.to_string_lossy().into_owned());
         let folder = folder.unwrap_or_else(|| self.session.cwd.display().to_string());
-        match &self.session.name {
+        let title = match &self.session.name {
             Some(name) => format!("π - {name} - {folder}"),
             None => format!("π - {folder}"),
-        }
+        };
+        visible_name(&title).into_owned()
     }
 
     // Results of effects.

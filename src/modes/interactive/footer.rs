@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::ai::{Quota, QuotaWindow, ThinkingLevel};
 use crate::session::{SessionState, Totals};
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, visible_name, width};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
 
@@ -70,7 +70,7 @@ impl Footer {
             text.push_str(" • ");
             text.push_str(name);
         }
-        sanitize_line(&text).into_owned()
+        visible_name(&text).into_owned()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Queued messages, shown between the transcript and the editor.
 
 use crate::session::QueueView;
-use crate::tui::text::{Ellipsis, Row, sanitize_line, truncate};
+use crate::tui::text::{Ellipsis, Row, truncate, visible_line};
 use crate::tui::theme::{Theme, Token};
 
 /// Maximum number of queued messages shown.
@@ -23,7 +23,7 @@ pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &The
         .take(MAX_SHOWN)
         .map(|(kind, text)| {
             let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            row(format!(" {kind}: {}", sanitize_line(&one_line)))
+            row(format!(" {kind}: {}", visible_line(&one_line)))
         })
         .collect();
     if queued.len() > MAX_SHOWN {

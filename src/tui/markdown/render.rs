@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use ratatui::style::{Modifier, Style};
 
-use super::super::text::{LinkTarget, Row, Run, Wrap, linked_runs, sanitize, width};
+use super::super::text::{LinkTarget, Row, Run, Wrap, linked_runs, sanitize, visible_name, width};
 use super::super::theme::{Theme, Token};
 use super::blocks::{self, Block, Inline, Item, ItemBlock, List};
 use super::code::CodeBlock;
@@ -316,7 +316,8 @@ impl Cx<'_> {
             if inline.look.strike {
                 style = style.add_modifier(Modifier::CROSSED_OUT);
             }
-            let text = sanitize(&inline.text);
+            let is_address = inline.look.address || inline.link.as_ref() == Some(&inline.text);
+            let text = if is_address { visible_name(&inline.text) } else { sanitize(&inline.text) };
             let text = if inline.look.code && is_plain { format!("`{text}`") } else { text.into_owned() };
             if inline.link.is_none() && self.options.links && !inline.look.code {
                 runs.extend(linked_runs(&text, style, style.patch(self.theme.style(Token::MdLink))));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::session::{EntryId, IfBusy, SessionCommand, SessionState};
+use crate::tui::text::visible_name;
 use crate::util::paths;
 
 use super::super::super::export::ExportFormat;
@@ -161,13 +162,13 @@ fn trace(app: &mut App, args: &str, out: &mut Vec<Effect>) {
 fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     if args.is_empty() {
         let text = match &app.session.name {
-            Some(name) => format!("This session is called “{name}”."),
+            Some(name) => format!("This session is called “{}”.", visible_name(name)),
             None => "This session has no name; set one with /name TEXT.".to_owned(),
         };
         return app.tell(&text);
     }
     out.push(Effect::session(SessionCommand::SetName { name: args.to_owned() }));
-    app.tell(&format!("This session is now called “{args}”."));
+    app.tell(&format!("This session is now called “{}”.", visible_name(args)));
 }
 
 fn unpin(app: &mut App, out: &mut Vec<Effect>) {

@@ -3,6 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::ai::{ContentBlock, ToolResultMessage};
+use crate::session::{Phase, QueueView};
 use crate::tui::composer::Composer;
 use crate::tui::term::normalize_paste;
 use crate::tui::text::{Row, copied_text, sanitize, sanitize_line, visible};
@@ -72,7 +73,7 @@ fn composer_shows_everything_at_every_width_with_the_cursor_on_it() {
     for text in hostile() {
         let mut composer = Composer::new();
         composer.paste(&normalize_paste(&text));
-        let whole: String = composer.text().split_whitespace().collect();
+        let whole: String = visible(&composer.text()).split_whitespace().collect();
         for width in WIDTHS {
             let drawn = composer.render(&view(width));
             assert!(drawn.rows.iter().all(|row| row.width() <= usize::from(width)), "{text:?} at {width}");
@@ -184,6 +185,22 @@ fn copied_code_and_output_are_those_of_the_model_and_the_tool_at_every_width() {
             }
         }
     }
+}
+
+#[test]
+fn names_and_queued_messages_show_what_cannot_be_seen() {
+    let hidden = "gpj\u{202e}evil\u{200b}";
+    let mut stage = Stage::new();
+    stage.session(|session| {
+        (session.name, session.cwd) = (Some(hidden.to_owned()), "/home/me/\u{2066}x".into());
+        session.phase = Phase::Running;
+        session.queue = QueueView { steering: vec![hidden.to_owned()], follow_up: Vec::new() }.into();
+    });
+    let screen = stage.screen(120, 20).join("\n");
+    assert_eq!(screen.matches("gpj<U+202E>evil<U+200B>").count(), 2, "{screen}");
+    assert!(screen.contains("~/<U+2066>x"), "{screen}");
+    stage.type_keys("/name<enter>");
+    assert!(stage.screen(120, 20).join("\n").contains("called “gpj<U+202E>evil<U+200B>”"));
 }
 
 #[test]
