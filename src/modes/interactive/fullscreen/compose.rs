@@ -29,11 +29,14 @@ impl Viewport<'_> {
         let top = self.top();
         let (page, width) = (self.page, self.width);
         let (state, app) = (&mut *self.state, &mut *self.app);
-        let search = state.search.take();
+        let mut search = state.search.take();
         let selection = state.selection;
         let mut rows = state.scrollback(&app.transcript, section_cx(app, width));
         let last = rows.last();
         let spots = rows.spots(top, last, page);
+        if let Some(search) = &mut search {
+            search.recount(&mut rows);
+        }
         let marks = Marks {
             selected: selection.and_then(|selection| selection.extent(&mut rows)),
             found: search.as_ref().map(|search| search.visible(&spots, &mut rows)).unwrap_or_default(),

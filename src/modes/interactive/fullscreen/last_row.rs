@@ -109,12 +109,18 @@ fn search_result(search: &Search, width_cells: u16) -> Option<(String, Token)> {
         (Some(Note::NotFound), ..) => Some(("not found".to_owned(), Token::Warning)),
         (Some(Note::NotHere), ..) => Some(("not here".to_owned(), Token::Warning)),
         (None, Some(_), _) => Some(("searching…".to_owned(), Token::Dim)),
-        (None, None, Some(Count { nth, of, is_least })) => {
-            let more = if is_least { "+" } else { "" };
-            let between = if width_cells < MIN_WIDTH_WITH_WORDS { "/" } else { " of " };
-            Some((format!("{nth}{between}{of}{more}"), Token::Muted))
-        }
+        (None, None, Some(count)) => Some((count_text(count, width_cells), Token::Muted)),
         (None, None, None) => None,
+    }
+}
+
+fn count_text(Count { nth, of, is_least }: Count, width_cells: u16) -> String {
+    let has_words = width_cells >= MIN_WIDTH_WITH_WORDS;
+    let more = if is_least { "+" } else { "" };
+    match nth {
+        Some(nth) => format!("{nth}{}{of}{more}", if has_words { " of " } else { "/" }),
+        None if !has_words => format!("{of}{more}"),
+        None => format!("{of}{more} {}", if of == 1 && !is_least { "match" } else { "matches" }),
     }
 }
 

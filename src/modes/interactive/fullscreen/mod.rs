@@ -4,7 +4,8 @@
 //! `scrollback` has the rows, of which those of earlier entries are read from the session's file
 //! as they are needed. `view` is the state of the screen. `viewport` is that state with the app
 //! and the size of the screen: `scrolling` and `caret` move it, `compose` draws it with
-//! `scrollbar` and `last_row`. `selection` and `search` work on rows; `input` has keys and mouse.
+//! `scrollbar` and `last_row`. `selection` and `search` work on rows, and
+//! `recent_matches` counts what the search finds as rows arrive; `input` has keys and mouse.
 //! The terminal follows [`App::fullscreen`](super::app::App::fullscreen): there is one state
 //! exactly if the screen is fullscreen.
 //! Invariant: what a frame costs depends on the size of the screen, not on the rows behind it.
@@ -13,6 +14,7 @@ mod caret;
 mod compose;
 mod input;
 mod last_row;
+mod recent_matches;
 mod scrollback;
 mod scrollbar;
 mod scrolling;

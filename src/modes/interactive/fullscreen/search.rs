@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::tui::widgets::Field;
 
+use super::recent_matches::RecentMatches;
 use super::scrollback::{RECENT, Scrollback, Spot};
 use super::selection::{Extent, Point, line_end, line_start};
 
@@ -29,22 +30,24 @@ pub(super) struct Search {
     /// The step that waits for something to be read.
     pub(super) waiting: Option<Step>,
     pub(super) note: Option<Note>,
-    /// Where the current match is among those that are known; `None` while there is none.
+    /// The matches that are known; `None` while there are none.
     pub(super) count: Option<Count>,
+    /// Where the current match is among those of its part, if that is an earlier section.
+    pub(super) place: Option<usize>,
     /// Matches in the earlier sections that were counted. A section may leave memory, so they are
     /// counted when a match in it is shown.
     pub(super) counted: BTreeMap<usize, usize>,
-    /// The matches in the rows of the transcript in memory, and which rows these were.
-    pub(super) recent: Option<((Spot, Spot), Vec<Extent>)>,
+    /// The matches in the rows of the transcript in memory.
+    pub(super) recent: RecentMatches,
 }
 
-/// The place of a match among all, from the first row on.
+/// The place of the current match among all, from the first row on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count {
-    /// From 1 on.
-    pub(super) nth: usize,
+    /// From 1 on; `None` if no match was gone to.
+    pub(super) nth: Option<usize>,
     pub(super) of: usize,
-    /// Whether earlier entries may have more of them.
+    /// Whether there may be more of them above the rows that were counted.
     pub(super) is_least: bool,
 }
 
@@ -93,33 +96,65 @@ impl Search {
 
     /// Forgets the current match, because rows are others.
     pub(super) fn forget_current(&mut self) {
-        (self.current, self.count, self.recent) = (None, None, None);
+        (self.current, self.place, self.count) = (None, None, None);
+        self.forget_recent();
     }
 
-    /// Goes to a match. Counts those of its part and of the transcript: once, the work is that of a search
-    /// that finds nothing.
+    /// Forgets the matches in the transcript, because its rows have other indices.
+    pub(super) fn forget_recent(&mut self) {
+        self.recent = RecentMatches::default();
+    }
+
+    /// Goes to a match.
     pub(super) fn go_to(&mut self, found: Extent, rows: &mut Scrollback<'_>) {
-        let (recent, bounds) = (self.recent.take(), rows.bounds(RECENT));
-        let mut recent = recent.filter(|(counted, _)| Some(*counted) == bounds).map(|(_, matches)| matches);
-        let here = if found.from.spot.part == RECENT {
-            let place = |matches: &Vec<Extent>| matches.iter().position(|other| *other == found);
-            // The last row may have got more text.
-            recent = recent.filter(|matches| place(matches).is_some());
-            place(recent.get_or_insert_with(|| self.matches_in(RECENT, rows)))
-        } else {
-            let matches = self.matches_in(found.from.spot.part, rows);
-            self.counted.insert(found.from.spot.part, matches.len());
-            matches.iter().position(|other| *other == found)
-        };
-        let recent = recent.unwrap_or_else(|| self.matches_in(RECENT, rows));
-        let before: usize = self.counted.range(..found.from.spot.part).map(|(_, n_matches)| n_matches).sum();
-        let of = self.counted.values().sum::<usize>() + recent.len();
-        let is_counted = |sections: &Vec<usize>| sections.iter().all(|part| self.counted.contains_key(part));
-        let is_least = rows.transcript.has_earlier() && !self.sections.as_ref().is_some_and(is_counted);
-        self.count = here.map(|here| Count { nth: before + here + 1, of, is_least });
-        self.recent = bounds.map(|bounds| (bounds, recent));
         self.current = Some(found);
         self.note = None;
+        self.count_part_of(found, rows);
+    }
+
+    /// Counts the matches of the earlier section of `found`, if it has one.
+    fn count_part_of(&mut self, found: Extent, rows: &mut Scrollback<'_>) {
+        let part = found.from.spot.part;
+        if part != RECENT {
+            let matches = self.matches_in(part, rows);
+            self.counted.insert(part, matches.len());
+            self.place = matches.iter().position(|other| *other == found);
+        }
+    }
+
+    /// Counts the matches that are known, and reads only those rows of the transcript for it that
+    /// have changed since the last time.
+    pub(super) fn recount(&mut self, rows: &mut Scrollback<'_>) {
+        if self.query.is_empty() || self.waiting.is_some() {
+            return;
+        }
+        self.recent.update(&self.query, rows);
+        if !self.recent.found().is_empty() {
+            // They may have arrived since it was shown.
+            self.note = None;
+        }
+        let here = self.current.and_then(|current| {
+            let part = current.from.spot.part;
+            if part == RECENT {
+                return self.recent.position(current);
+            }
+            if !self.counted.contains_key(&part) && rows.is_read(part) {
+                self.count_part_of(current, rows);
+            }
+            self.place
+        });
+        if let (Some(current), None) = (self.current, here) {
+            // Its row shows something else now; the next step begins there.
+            (self.current, self.origin) = (None, Some(current.from.spot));
+        }
+        let is_before = |part: usize| self.current.is_some_and(|current| part < current.from.spot.part);
+        let before: usize =
+            self.counted.iter().filter(|(part, _)| is_before(**part)).map(|(_, n_matches)| n_matches).sum();
+        let of = self.counted.values().sum::<usize>() + self.recent.found().len();
+        let is_counted = |sections: &Vec<usize>| sections.iter().all(|part| self.counted.contains_key(part));
+        let is_least = rows.transcript.hides_cells()
+            || rows.transcript.has_earlier() && !self.sections.as_ref().is_some_and(is_counted);
+        self.count = (of > 0).then(|| Count { nth: here.map(|here| before + here + 1), of, is_least });
     }
 
     /// All matches of a part, which is in memory.
@@ -243,16 +278,16 @@ impl Search {
 }
 
 /// A line of text before it was wrapped.
-struct Line {
+pub(super) struct Line {
     first: Spot,
-    last: Spot,
+    pub(super) last: Spot,
     /// In lower case, with the cells of each character.
     chars: Vec<(char, Spot, Range<u16>)>,
 }
 
 impl Line {
     /// The line that begins on row `first`.
-    fn at(first: Spot, rows: &mut Scrollback<'_>) -> Self {
+    pub(super) fn at(first: Spot, rows: &mut Scrollback<'_>) -> Self {
         let last = line_end(rows, first);
         let mut chars = Vec::new();
         for spot in rows.spots(first, last, usize::MAX) {
@@ -278,7 +313,7 @@ impl Line {
         Self { first, last, chars }
     }
 
-    fn matches(&self, query: &[char]) -> Vec<Extent> {
+    pub(super) fn matches(&self, query: &[char]) -> Vec<Extent> {
         let mut found = Vec::new();
         let mut at = 0;
         while at + query.len() <= self.chars.len() {

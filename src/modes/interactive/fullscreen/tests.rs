@@ -8,7 +8,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use ratatui::layout::Size;
 use ratatui::style::Modifier;
 
-use crate::ai::Catalog;
+use crate::agent::{AgentEvent, ToolOutput};
+use crate::ai::{Api, AssistantMessage, BlockKind, Catalog, StreamEvent, ToolCall};
 use crate::config::EffectiveSettings;
 use crate::session::{
     EntryBody, Header, NoticeLevel, Opened, SessionEvent, SessionState, SessionStore, SessionTree,
@@ -947,6 +948,83 @@ fn a_count_says_that_earlier_messages_may_have_more_until_they_are_known() {
         .collect();
     assert_eq!(counts[0], "1 of 2+", "{counts:?}");
     assert_eq!(counts[28..], ["1 of 30", "30 of 30", "29 of 30"]);
+}
+
+fn agent(event: AgentEvent) -> SessionEvent {
+    SessionEvent::Agent(event)
+}
+
+fn stream(stage: &mut Stage, event: StreamEvent) {
+    stage.app.transcript.apply(&agent(AgentEvent::MessageUpdate(event)), std::time::Duration::ZERO);
+}
+
+/// Begins an answer of one text.
+fn begin_answer(stage: &mut Stage) {
+    let answer = AssistantMessage::builder(Api::ANTHROPIC_MESSAGES, "x", "x").build();
+    let start = agent(AgentEvent::AssistantStart(answer.into()));
+    stage.app.transcript.apply(&start, std::time::Duration::ZERO);
+    stream(stage, StreamEvent::BlockStart { index: 0, kind: BlockKind::Text });
+}
+
+fn delta(stage: &mut Stage, text: &str) {
+    stream(stage, StreamEvent::Delta { index: 0, text: text.to_owned() });
+}
+
+#[test]
+fn a_count_follows_text_that_arrives_and_reads_only_its_rows() {
+    let mut stage = Stage::numbered(TAIL / 2, 30);
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    let screen = stage.type_text("line 1 ");
+    assert!(screen[19].contains("not found"), "{screen:#?}");
+    begin_answer(&mut stage);
+    delta(&mut stage, "a line 1 that streams");
+    let screen = stage.screen();
+    assert!(screen[19].contains("Search: line 1    1 match · enter: next"), "{screen:#?}");
+    let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(screen[19].contains("   1 of 1 · "), "{screen:#?}");
+    let n_lines = |stage: &Stage| stage.view().search.as_ref().unwrap().recent.n_lines_read();
+    let (before, n_paragraphs) = (n_lines(&stage), 100);
+    for n in 2..=n_paragraphs {
+        for piece in ["\n\n", "again a line 1 ", "streams", " in", " pieces"] {
+            delta(&mut stage, piece);
+            stage.screen();
+        }
+        assert!(stage.screen()[19].contains(&format!("   1 of {n} · ")));
+    }
+    let n_read = n_lines(&stage) - before;
+    assert!(n_read < 5 * 4 * n_paragraphs, "{n_read}");
+    // A frame without news reads nothing.
+    let before = n_lines(&stage);
+    stage.screen();
+    assert_eq!(n_lines(&stage), before);
+}
+
+#[test]
+fn a_count_follows_the_output_of_a_running_call() {
+    let mut stage = answer("a paragraph");
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    stage.type_text("passed");
+    let arguments = serde_json::json!({"command": "make"});
+    let call = ToolCall::new("1", "bash", arguments.as_object().unwrap().clone());
+    let apply = |stage: &mut Stage, event| {
+        stage.app.transcript.apply(&agent(event), std::time::Duration::ZERO);
+    };
+    apply(&mut stage, AgentEvent::ToolStart { call: call.into() });
+    apply(&mut stage, AgentEvent::ToolRunning { call_id: "1".to_owned() });
+    let output = |text: &str| AgentEvent::ToolUpdate {
+        call_id: "1".to_owned(),
+        partial: ToolOutput::text(text).into(),
+    };
+    apply(&mut stage, output("a passed\nb passed\n"));
+    assert!(stage.screen()[39].contains("   2 matches"), "{:#?}", stage.screen());
+    assert!(stage.press(KeyCode::Enter, KeyModifiers::NONE)[39].contains("   1 of 2"));
+    apply(&mut stage, output("a passed\nb passed\nc passed\n"));
+    assert!(stage.screen()[39].contains("   1 of 3"), "{:#?}", stage.screen());
+    // The match that was gone to is not there any more.
+    apply(&mut stage, output("a failed\nb failed\nc passed\n"));
+    assert!(stage.screen()[39].contains("   1 match "), "{:#?}", stage.screen());
 }
 
 #[test]

@@ -93,6 +93,9 @@ impl Viewport<'_> {
         let above = top.row.saturating_sub(transcript.body());
         if above < n_rows && transcript.hides_cells() {
             let more = n_rows.saturating_add(MORE_ROWS);
+            if let Some(search) = &mut self.state.search {
+                search.forget_recent();
+            }
             self.state.keeping_places(transcript, |transcript| {
                 transcript::draw_earlier(transcript, more, width, theme, now);
             });

@@ -550,7 +550,7 @@ impl CellList {
         self.slots.get(index).map_or(&[], |slot| &slot.painted.rows)
     }
 
-    #[cfg(test)]
+    /// How often a cell was drawn.
     pub(super) fn renders(&self) -> u64 {
         self.renders
     }

@@ -219,8 +219,7 @@ impl Transcript {
         self.cells.n_kept()
     }
 
-    /// How often a cell was drawn; a measure of the work done.
-    #[cfg(test)]
+    /// How often a cell was drawn: rows are the same as long as this is, and it measures the work done.
     pub(super) fn renders(&self) -> u64 {
         self.cells.renders()
     }
