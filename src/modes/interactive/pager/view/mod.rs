@@ -237,6 +237,8 @@ impl PagerView {
             remarks.containing(query).into_iter().filter_map(|place| section_of(place).checked_sub(1));
         let mut found = list.sections_of(positions);
         found.extend(noticed);
+        // The file is searched as it was when the pager was opened; the last section has more.
+        found.extend(list.sections.len().checked_sub(1).filter(|last| list.sections[*last].is_live));
         found.sort_unstable();
         found.dedup();
         self.pager.on_found(query, found);

@@ -302,6 +302,32 @@ fn answer_in_progress_is_shown_and_grows_at_the_end() {
 }
 
 #[test]
+fn a_search_finds_text_that_arrived_after_the_pager_was_opened() {
+    let tree = session(60, 2);
+    let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
+    let mut stage = Stage::at(tree, None, &view, Size::new(60, 12));
+    stage.screen();
+    stage.press(KeyCode::Char('g'));
+    stage.screen();
+    let pending = AssistantMessage::builder(Api::ANTHROPIC_MESSAGES, "x", "x").build();
+    let begin = StreamEvent::BlockStart { index: 0, kind: BlockKind::Text };
+    for event in [
+        agent(AgentEvent::AssistantStart(Arc::new(pending))),
+        agent(AgentEvent::MessageUpdate(begin)),
+        delta("a needle"),
+    ] {
+        stage.pager.on_session_event(&event, Duration::ZERO);
+    }
+    let screen = stage.search("needle").join("\n");
+    assert!(screen.contains("a needle"), "{screen}");
+    stage.pager.on_session_event(&delta("\n\nanother needle"), Duration::ZERO);
+    stage.press(KeyCode::Char('n'));
+    stage.screen();
+    assert!(stage.pager.pager.current_match() > Some((59, 3)), "{:?}", stage.pager.pager.current_match());
+    assert!(!stage.screen().join("\n").contains("not found"));
+}
+
+#[test]
 fn running_call_is_shown_with_its_output_and_ends_in_place() {
     let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
     let mut main = Transcript::whole(Highlighter::new(), view.clone());
