@@ -609,7 +609,7 @@ mod tests {
     use crate::tui::markdown::Highlighter;
     use crate::tui::theme::{Appearance, ColorDepth, Theme};
 
-    use super::super::cells::{HeaderCell, NoticeCell, TextCell};
+    use super::super::cells::{HeaderCell, NoticeCell, TextCell, Tone};
     use super::*;
 
     #[test]
@@ -743,7 +743,7 @@ mod tests {
         let text = cells.push(TextCell::default());
         assert!(cells.get_mut(text).is_some());
         cells.reset(0, Some(0));
-        cells.push(NoticeCell::failure("no"));
+        cells.push(NoticeCell::new(Tone::Error, "no"));
         assert!(cells.get_mut(text).is_none());
         assert!(cells.last::<TextCell>().is_none() && cells.last::<NoticeCell>().is_some());
     }

@@ -97,7 +97,7 @@ impl Transcript {
     }
 
     /// Shows a line about the program. A line of level info replaces the previous
-    /// one, if nothing else came between.
+    /// one, if nothing else came between; of others that are the same, one is shown with their number.
     pub(super) fn notice(&mut self, level: NoticeLevel, text: &str) {
         notices::show(level, text, &mut self.cells);
     }

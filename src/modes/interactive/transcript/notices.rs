@@ -6,14 +6,14 @@ use super::cell_list::CellList;
 use super::cells::{NoticeCell, Tone};
 
 /// Shows a line about the program. A line of level info replaces the previous
-/// one, if nothing else came between.
+/// one, if nothing else came between; other lines are counted if they are the same.
 pub(super) fn show(level: NoticeLevel, text: &str, cells: &mut CellList) {
     let tone = match level {
         NoticeLevel::Warning => Tone::Warning,
         NoticeLevel::Error => Tone::Error,
         NoticeLevel::Info => return show_passing(text, cells),
     };
-    cells.push(NoticeCell::new(tone, text));
+    push_or_count(NoticeCell::repeatable(tone, text), cells);
 }
 
 fn show_passing(text: &str, cells: &mut CellList) {
@@ -30,11 +30,17 @@ fn show_passing(text: &str, cells: &mut CellList) {
 /// Shows why an answer failed. Consecutive repetitions of the same reason are
 /// counted.
 pub(super) fn show_failure(text: &str, cells: &mut CellList) {
-    if let Some((last, _)) = cells.last::<NoticeCell>()
-        && let Some(notice) = cells.get_mut(last)
-        && notice.repeat(text)
+    push_or_count(NoticeCell::repeatable(Tone::Error, text).of_entry(), cells);
+}
+
+fn push_or_count(notice: NoticeCell, cells: &mut CellList) {
+    if let Some((last, shown)) = cells.last::<NoticeCell>()
+        && shown.is_repeated_by(&notice)
     {
-        return;
+        if let Some(shown) = cells.get_mut(last) {
+            shown.repeat();
+        }
+    } else {
+        cells.push(notice);
     }
-    cells.push(NoticeCell::failure(text).of_entry());
 }

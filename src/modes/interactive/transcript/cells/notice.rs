@@ -35,9 +35,9 @@ impl NoticeCell {
         Self { tone, text: text.to_owned(), times: 1, settled: true, is_of_entry: false }
     }
 
-    /// Why a request failed; retries may fail for the same reason.
-    pub(in super::super) fn failure(text: &str) -> Self {
-        Self { settled: false, ..Self::new(Tone::Error, text) }
+    /// A line that may come again, such as the reason why a request failed, or what a command cannot do.
+    pub(in super::super) fn repeatable(tone: Tone, text: &str) -> Self {
+        Self { settled: false, ..Self::new(tone, text) }
     }
 
     /// The same for a line that comes from an entry of the session.
@@ -46,17 +46,20 @@ impl NoticeCell {
         Self { is_of_entry: true, ..self }
     }
 
-    /// Counts a repetition of the same failure; `false` if it is a different one, or another
-    /// cell came between.
-    pub(in super::super) fn repeat(&mut self, text: &str) -> bool {
-        let is_same = !self.settled && self.tone == Tone::Error && self.text == text;
-        self.times += u32::from(is_same);
-        is_same
+    /// Whether another line says the same, and no cell came between.
+    pub(in super::super) fn is_repeated_by(&self, other: &Self) -> bool {
+        let key = |notice: &Self| (notice.settled, notice.tone, notice.is_of_entry);
+        key(self) == (false, other.tone, other.is_of_entry) && self.text == other.text
+    }
+
+    /// Counts a repetition.
+    pub(in super::super) fn repeat(&mut self) {
+        self.times += 1;
     }
 
     /// A line that the next of its kind replaces, until another cell follows.
     pub(in super::super) fn passing(text: &str) -> Self {
-        Self { settled: false, ..Self::new(Tone::Info, text) }
+        Self::repeatable(Tone::Info, text)
     }
 
     pub(in super::super) fn settle(&mut self) -> bool {

@@ -160,6 +160,34 @@ fn an_error_that_is_retried_is_shown_once() {
 }
 
 #[test]
+fn notices_that_follow_each_other_are_shown_once_if_they_are_the_same() {
+    let mut stage = TranscriptStage::new();
+    let notice = |stage: &mut TranscriptStage, level, text: &str| stage.transcript.notice(level, text);
+    let unknown = "unknown command: /x\nSee /help";
+    for _ in 0..3 {
+        notice(&mut stage, NoticeLevel::Error, unknown);
+        stage.layout(40);
+    }
+    assert_eq!(stage.text(40), "|\n| Error: unknown command: /x (3 times)\n| See /help");
+    // Another level, another text, and the first one after that.
+    notice(&mut stage, NoticeLevel::Warning, unknown);
+    notice(&mut stage, NoticeLevel::Warning, "careful");
+    notice(&mut stage, NoticeLevel::Warning, "careful");
+    notice(&mut stage, NoticeLevel::Error, unknown);
+    let expected = "|\n| Error: unknown command: /x (3 times)\n| See /help\n\
+        |\n| Warning: unknown command: /x\n| See /help\n\
+        |\n| Warning: careful (2 times)\n\
+        |\n| Error: unknown command: /x\n| See /help";
+    assert_eq!(stage.text(40), expected);
+    // A failed answer is an entry of the session, and counts for itself.
+    let mut stage = TranscriptStage::new();
+    notice(&mut stage, NoticeLevel::Error, "acme: overloaded");
+    let message = failed(StopReason::Error, vec![], "overloaded");
+    stage.answer().agent(AgentEvent::MessageEnd(Arc::new(message)));
+    assert_eq!(stage.text(40), "|\n| Error: acme: overloaded\n|\n| Error: acme: overloaded");
+}
+
+#[test]
 fn a_result_is_shared_with_its_cell_and_never_copied() {
     let read = call("read", json!({ "path": "a.txt" }));
     let shared = Arc::new(result(&read, "alpha"));
