@@ -20,7 +20,7 @@ const MAX_PAIR_BYTES: usize = 2_000;
 const MAX_LINE_BYTES: usize = 2_000;
 
 /// In a change with more pairs of lines to choose from, only lines at the same place are compared,
-/// if there are as many on both sides.
+/// if there are as many on both sides, and only around lines whose marks are asked for.
 const MAX_PAIRS: usize = 1_024;
 
 /// Larger groups of lines that have nothing in common are not marked: marks everywhere mean nothing.
@@ -36,48 +36,148 @@ const MAX_WEIGHT: usize = 4;
 /// Byte ranges of a line, ascending and apart; `None` if the line has no counterpart.
 pub(super) type Marks = Option<Vec<Range<usize>>>;
 
-/// The marks of removed lines and of the added lines after them.
-pub(super) fn marks(removed: &[&str], added: &[&str]) -> (Vec<Marks>, Vec<Marks>) {
-    let (mut old_marks, mut new_marks) = (vec![None; removed.len()], vec![None; added.len()]);
-    let (mut old_idx, mut new_idx) = (0, 0);
-    let end = (removed.len(), added.len());
-    for (old, new) in pairs(removed, added).into_iter().chain([end]) {
-        let (old_lines, new_lines) = (&removed[old_idx..old], &added[new_idx..new]);
-        if let ([old_line], [new_line]) = (old_lines, new_lines) {
-            let (old, new) = replaced_line(old_line, new_line);
-            (old_marks[old_idx], new_marks[new_idx]) = (Some(old), Some(new));
-        } else if !old_lines.is_empty()
-            && !new_lines.is_empty()
-            && old_lines.len() + new_lines.len() <= MAX_REPLACED_LINES
-        {
-            let indent = shared_indent(old_lines.iter().chain(new_lines).filter(|line| !is_blank(line)));
-            let whole = |line: &&str| Some(from(indent, line));
-            old_marks[old_idx..old].iter_mut().zip(old_lines).for_each(|(marks, line)| *marks = whole(line));
-            new_marks[new_idx..new].iter_mut().zip(new_lines).for_each(|(marks, line)| *marks = whole(line));
-        }
-        if let (Some(old_line), Some(new_line)) = (removed.get(old), added.get(new)) {
-            let (old_ranges, new_ranges) = changed_words(old_line, new_line);
-            (old_marks[old], new_marks[new]) = (Some(old_ranges), Some(new_ranges));
-        }
-        (old_idx, new_idx) = (old + 1, new + 1);
+/// The marks of a change, found for lines as they are asked for: in a small change all at once, in a
+/// large one from the lines around.
+#[derive(Debug)]
+pub(super) struct Change<'a> {
+    removed: Vec<&'a str>,
+    added: Vec<&'a str>,
+    old_marks: Vec<Known>,
+    new_marks: Vec<Known>,
+    pairing: Pairing,
+    /// Pairs of lines that were compared word by word, as a measure of work.
+    n_compared: usize,
+}
+
+/// The marks of a line; `None` while they are not known.
+type Known = Option<Marks>;
+
+/// How lines are compared.
+#[derive(Debug)]
+enum Pairing {
+    /// Each line with each, before the first marks are needed.
+    All,
+    /// Those at the same place. Whether they are similar is known of lines that were looked at.
+    SamePlace(Vec<Option<bool>>),
+    /// None: the lines have no marks.
+    Nothing,
+}
+
+impl<'a> Change<'a> {
+    /// The change of removed lines and the added lines after them.
+    pub(super) fn new(removed: Vec<&'a str>, added: Vec<&'a str>) -> Self {
+        let (n_old, n_new) = (removed.len(), added.len());
+        let is_large = n_old.saturating_mul(n_new) > MAX_PAIRS;
+        let pairing = match is_large {
+            _ if n_old == 0 || n_new == 0 => Pairing::Nothing,
+            false => Pairing::All,
+            true if n_old == n_new => Pairing::SamePlace(vec![None; n_old]),
+            true => Pairing::Nothing,
+        };
+        let (old_marks, new_marks) = match pairing {
+            Pairing::Nothing => (Vec::new(), Vec::new()),
+            Pairing::All | Pairing::SamePlace(_) => (vec![None; n_old], vec![None; n_new]),
+        };
+        Self { removed, added, old_marks, new_marks, pairing, n_compared: 0 }
     }
-    (old_marks, new_marks)
+
+    /// Number of its lines.
+    pub(super) fn len(&self) -> usize {
+        self.removed.len() + self.added.len()
+    }
+
+    /// Pairs of lines that were compared so far.
+    pub(super) fn n_compared(&self) -> usize {
+        self.n_compared
+    }
+
+    /// The marks of a line, which is asked for once; the removed lines come first.
+    pub(super) fn take(&mut self, line: usize) -> Marks {
+        let n_old = self.removed.len();
+        let place = |change: &mut Self| match line.checked_sub(n_old) {
+            Some(new) => change.new_marks.get_mut(new).map(Option::take),
+            None => change.old_marks.get_mut(line).map(Option::take),
+        };
+        if let Some(marks) = place(self)? {
+            return marks;
+        }
+        match &self.pairing {
+            Pairing::All => {
+                self.n_compared += n_old * self.added.len();
+                let pairs = pairs(&self.removed, &self.added);
+                self.mark((0, 0), &pairs, (n_old, self.added.len()));
+                self.pairing = Pairing::Nothing;
+            }
+            Pairing::SamePlace(_) => self.mark_around(if line < n_old { line } else { line - n_old }),
+            Pairing::Nothing => return None,
+        }
+        place(self)?.flatten()
+    }
+
+    /// Finds the marks of the lines at a place, and of those that were replaced together with them.
+    fn mark_around(&mut self, at: usize) {
+        if self.is_pair(at) {
+            return self.mark((at, at), &[(at, at)], (at + 1, at + 1));
+        }
+        // Beyond this many lines the number of others makes no difference.
+        let most = MAX_REPLACED_LINES / 2;
+        let first = (at.saturating_sub(most)..at).rev().take_while(|idx| !self.is_pair(*idx)).last();
+        let last =
+            (at + 1..self.removed.len().min(at + most + 1)).take_while(|idx| !self.is_pair(*idx)).last();
+        let (first, end) = (first.unwrap_or(at), last.unwrap_or(at) + 1);
+        if end - first <= most {
+            self.mark((first, first), &[], (end, end));
+        }
+    }
+
+    /// Whether the lines at a place are similar.
+    fn is_pair(&mut self, at: usize) -> bool {
+        let Pairing::SamePlace(known) = &mut self.pairing else { return false };
+        let (Some(known), Some(old), Some(new)) =
+            (known.get_mut(at), self.removed.get(at), self.added.get(at))
+        else {
+            return false;
+        };
+        *known.get_or_insert_with(|| {
+            self.n_compared += 1;
+            Words::of(old).similarity(&Words::of(new)) >= MIN_SIMILARITY
+        })
+    }
+
+    /// Finds the marks of the lines from `start` to `end`, among which these form pairs.
+    fn mark(&mut self, start: (usize, usize), pairs: &[(usize, usize)], end: (usize, usize)) {
+        let (removed, added) = (&self.removed, &self.added);
+        let (old_marks, new_marks) = (&mut self.old_marks, &mut self.new_marks);
+        let (mut old_idx, mut new_idx) = start;
+        for &(old, new) in pairs.iter().chain([&end]) {
+            let (old_lines, new_lines) = (&removed[old_idx..old], &added[new_idx..new]);
+            if let ([old_line], [new_line]) = (old_lines, new_lines) {
+                let (old, new) = replaced_line(old_line, new_line);
+                (old_marks[old_idx], new_marks[new_idx]) = (Some(Some(old)), Some(Some(new)));
+            } else if !old_lines.is_empty()
+                && !new_lines.is_empty()
+                && old_lines.len() + new_lines.len() <= MAX_REPLACED_LINES
+            {
+                let indent = shared_indent(old_lines.iter().chain(new_lines).filter(|line| !is_blank(line)));
+                let whole = |(marks, line): (&mut Known, &&str)| *marks = Some(Some(from(indent, line)));
+                old_marks[old_idx..old].iter_mut().zip(old_lines).for_each(whole);
+                new_marks[new_idx..new].iter_mut().zip(new_lines).for_each(whole);
+            }
+            if (old, new) != end {
+                let (old_ranges, new_ranges) = changed_words(removed[old], added[new]);
+                (old_marks[old], new_marks[new]) = (Some(Some(old_ranges)), Some(Some(new_ranges)));
+            }
+            (old_idx, new_idx) = (old + 1, new + 1);
+        }
+    }
 }
 
 /// The pairs of similar lines with the greatest similarity in sum; both sides ascend.
 fn pairs(removed: &[&str], added: &[&str]) -> Vec<(usize, usize)> {
     let (n_old, n_new) = (removed.len(), added.len());
-    let is_large = n_old * n_new > MAX_PAIRS;
-    if n_old == 0 || n_new == 0 || (is_large && n_old != n_new) {
-        return Vec::new();
-    }
     let old_words: Vec<Words<'_>> = removed.iter().map(|line| Words::of(line)).collect();
     let new_words: Vec<Words<'_>> = added.iter().map(|line| Words::of(line)).collect();
     let similarity = |old: usize, new: usize| old_words[old].similarity(&new_words[new]);
-    if is_large {
-        let is_pair = |&idx: &usize| similarity(idx, idx) >= MIN_SIMILARITY;
-        return (0..n_old).filter(is_pair).map(|idx| (idx, idx)).collect();
-    }
     // `best[old][new]` is the greatest sum for the lines from these on.
     let mut best = vec![vec![0.0_f32; n_new + 1]; n_old + 1];
     let mut with = vec![vec![0.0_f32; n_new]; n_old];
@@ -276,6 +376,14 @@ mod tests {
 
     use super::*;
 
+    /// The marks of removed lines and of the added lines after them.
+    fn marks(removed: &[&str], added: &[&str]) -> (Vec<Marks>, Vec<Marks>) {
+        let mut change = Change::new(removed.to_vec(), added.to_vec());
+        let mut marks: Vec<Marks> = (0..change.len()).map(|line| change.take(line)).collect();
+        let added = marks.split_off(removed.len());
+        (marks, added)
+    }
+
     /// Lines with their marks in brackets; lines without counterpart begin with a bar.
     #[track_caller]
     fn check(removed: &[&str], added: &[&str], expected: &[&str]) {
@@ -322,6 +430,32 @@ mod tests {
         let rewritten: Vec<&str> = rewritten.iter().map(String::as_str).collect();
         let (old, new) = marks(&["one", "two"], &rewritten);
         assert!(old.iter().chain(&new).all(Option::is_none), "marks everywhere mean nothing");
+    }
+
+    #[test]
+    fn lines_of_a_large_change_have_the_marks_of_what_is_around_them() {
+        // Pairs, with lines between that were replaced: one, four, and five.
+        let is_replaced = |n: usize| n == 20 || (40..44).contains(&n) || (60..65).contains(&n) || n == 99;
+        let line = |side: &str, n: usize| match is_replaced(n) {
+            true => format!("{side}{n}"),
+            false => format!("let same = f({side}, 1, 2, 3);"),
+        };
+        let [old, new] = ["a", "b"].map(|side| (0..100).map(|n| line(side, n)).collect::<Vec<_>>());
+        let [old, new]: [Vec<&str>; 2] = [&old, &new].map(|lines| lines.iter().map(String::as_str).collect());
+        let (old_marks, new_marks) = marks(&old, &new);
+        for n in 0..100 {
+            let range = if is_replaced(n) { 0..old[n].len() } else { 13..14 };
+            let expected = (!(60..65).contains(&n)).then(|| vec![range]);
+            assert_eq!((&old_marks[n], &new_marks[n]), (&expected, &expected), "{n}");
+            for (line, marks) in [(n, &old_marks[n]), (100 + n, &new_marks[n])] {
+                let mut change = Change::new(old.clone(), new.clone());
+                assert_eq!(change.take(line), *marks, "{n} alone");
+                assert!(change.n_compared() <= 1 + MAX_REPLACED_LINES, "{}", change.n_compared());
+            }
+        }
+        let others: Vec<&str> = new.iter().copied().chain(["more"]).collect();
+        let (old_marks, new_marks) = marks(&old, &others);
+        assert!(old_marks.iter().chain(&new_marks).all(Option::is_none));
     }
 
     #[test]

@@ -14,17 +14,19 @@ use ratatui::style::{Modifier, Style};
 use super::super::super::markdown::{CodeLines, Highlighter};
 use super::super::super::text::{Row, Run, Wrap};
 use super::super::super::theme::{Theme, Tint, TintStrength, Token};
-use super::marks::{Marks, marks};
+use super::marks::{Change, Marks};
 use super::{DiffKind, DiffLine};
 
-/// The rows of a diff, line by line. Of lines that are not asked for, only those are looked at that belong to a
-/// change of which one is drawn: their similarity decides about its marks.
+/// The rows of a diff, line by line. Of lines that are not asked for, only those are compared whose similarity
+/// decides about the marks of lines that are drawn: those of a small change, and those around in a large one.
 #[derive(Debug)]
 pub struct DiffRows<'a> {
     lines: &'a [DiffLine],
     next: usize,
-    /// Marks of the lines from `next` on, as far as they belong to one change.
-    marks: std::vec::IntoIter<Marks>,
+    /// The change that the line before `next` belongs to, and its first line.
+    change: Option<(usize, Change<'a>)>,
+    /// Pairs of lines that were compared in changes before that.
+    n_compared: usize,
     code: Sides,
     width: u16,
     theme: &'a Theme,
@@ -44,7 +46,8 @@ impl<'a> DiffRows<'a> {
         Self {
             lines,
             next: 0,
-            marks: Vec::new().into_iter(),
+            change: None,
+            n_compared: 0,
             code: Sides::new(highlighter.lines(lang)),
             width,
             theme,
@@ -63,19 +66,32 @@ impl<'a> DiffRows<'a> {
         self.code.n_highlighted
     }
 
+    /// Pairs of lines that were compared so far to find changed words, as a measure of work.
+    pub fn n_compared(&self) -> usize {
+        self.n_compared + self.change.as_ref().map_or(0, |(_, change)| change.n_compared())
+    }
+
     fn marks_of_next(&mut self) -> Marks {
-        if self.marks.len() == 0 {
-            let rest = &self.lines[self.next..];
-            let count = |lines: &[DiffLine], kind| lines.iter().take_while(|line| line.kind == kind).count();
-            let n_removed = count(rest, DiffKind::Removed);
-            let n_added = count(&rest[n_removed..], DiffKind::Added);
-            let texts: Vec<&str> =
-                rest[..n_removed + n_added].iter().map(|line| line.text.as_str()).collect();
-            let (removed, added) = texts.split_at(n_removed);
-            let (old, new) = marks(removed, added);
-            self.marks = [old, new].concat().into_iter();
-        }
-        self.marks.next().flatten()
+        let next = self.next;
+        let known = self.change.take_if(|(first, change)| next < *first + change.len());
+        let (first, mut change) = known.unwrap_or_else(|| {
+            self.n_compared = self.n_compared();
+            (next, self.change_at(next))
+        });
+        let marks = change.take(next - first);
+        self.change = Some((first, change));
+        marks
+    }
+
+    /// The change that begins with this line.
+    fn change_at(&self, first: usize) -> Change<'a> {
+        let rest = &self.lines[first..];
+        let of = |lines: &'a [DiffLine], kind| -> Vec<&'a str> {
+            lines.iter().take_while(|line| line.kind == kind).map(|line| line.text.as_str()).collect()
+        };
+        let removed = of(rest, DiffKind::Removed);
+        let added = of(&rest[removed.len()..], DiffKind::Added);
+        Change::new(removed, added)
     }
 
     fn draw(

@@ -122,6 +122,22 @@ fn lines_are_highlighted_once_and_only_if_they_are_drawn() {
 }
 
 #[test]
+fn lines_of_a_large_change_are_compared_once_and_only_if_they_are_drawn() {
+    let theme = theme(ColorDepth::True);
+    let side = |sign: char, name: &str| -> String {
+        (0..10_000).map(|n| format!("{sign}{n} let a{n} = {name}({n}, \"x\");\n")).collect()
+    };
+    let lines = parse_diff(&(side('-', "one") + &side('+', "two")));
+    let highlighter = Highlighter::new();
+    let cost = |n_drawn: usize| {
+        let mut rows = DiffRows::new(&lines, "", 60, &highlighter, &theme);
+        rows.by_ref().take(n_drawn).for_each(drop);
+        rows.n_compared()
+    };
+    assert_eq!([0, 10, 10_000, 20_000].map(cost), [0, 10, 10_000, 10_000]);
+}
+
+#[test]
 fn readable_colours_are_searched_for_once_for_each_token() {
     let theme = theme(ColorDepth::Indexed);
     let highlighter = highlighter();
