@@ -251,7 +251,8 @@ impl Narrator {
 
     /// What is left of a text, which ends here.
     fn rest_of_text(&mut self) -> Vec<String> {
-        let lines = self.reader.lines(rest(&mut self.line));
+        let mut lines = self.reader.lines(rest(&mut self.line));
+        lines.append(&mut self.reader.finish());
         self.reader = MarkdownReader::default();
         lines
     }

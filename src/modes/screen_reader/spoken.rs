@@ -2,7 +2,10 @@
 //!
 //! Works line by line, because an answer is read as it arrives. Code keeps its characters, and so do
 //! tables. Lines are judged by the ones before them, so that a line of a table is known by its first
-//! character, and indented code only outside of lists.
+//! character, and indented code only outside of lists. Only a line that ends with a backslash waits for the
+//! next one, which decides whether that is a line break. Comments of HTML are left out, as on the screen.
+
+use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
@@ -18,6 +21,17 @@ pub(super) struct MarkdownReader {
     in_list: bool,
     /// Whether the line before was running text, which an indented line continues.
     in_text: bool,
+    /// The comment that the next line is in.
+    comment: Option<Comment>,
+    /// A line that ends with a backslash.
+    held: Option<String>,
+}
+
+/// Where a comment of several lines began.
+#[derive(Debug)]
+struct Comment {
+    n_quotes: usize,
+    is_in_item: bool,
 }
 
 /// How a block of code began.
@@ -33,12 +47,30 @@ impl MarkdownReader {
     pub(super) fn lines(&mut self, lines: Vec<String>) -> Vec<String> {
         let mut read = Vec::new();
         for line in lines {
-            self.line(line, &mut read);
+            if let Some(held) = self.held.take() {
+                let is_break = breaks_line(&held, &line);
+                self.line(held, is_break, &mut read);
+            }
+            if self.fence.is_none() && line.ends_with('\\') {
+                self.held = Some(line);
+            } else {
+                self.line(line, false, &mut read);
+            }
         }
         read
     }
 
-    fn line(&mut self, line: String, read: &mut Vec<String>) {
+    /// The rest, after the last line of the text.
+    pub(super) fn finish(&mut self) -> Vec<String> {
+        let mut read = Vec::new();
+        if let Some(held) = self.held.take() {
+            self.line(held, false, &mut read);
+        }
+        read
+    }
+
+    /// Reads a line. If `is_break`, its last character is the mark of a line break.
+    fn line(&mut self, mut line: String, is_break: bool, read: &mut Vec<String>) {
         if let Some(fence) = self.fence.take() {
             let (n_quotes, code) = without_quotes(&line, fence.n_quotes);
             let is_end = code.trim_start().starts_with(&fence.marks)
@@ -54,13 +86,46 @@ impl MarkdownReader {
             }
             // The quote ended with its code, and this line is behind it.
         }
+        if let Some(comment) = self.comment.take() {
+            let (n_quotes, text) = without_quotes(&line, comment.n_quotes);
+            let is_left = comment.is_in_item && indent(text) == 0 && !text.trim().is_empty();
+            if n_quotes == comment.n_quotes && !is_left {
+                match text.split_once(COMMENT_END) {
+                    None => self.comment = Some(comment),
+                    Some((_, rest)) if rest.trim().is_empty() => {}
+                    Some((_, rest)) => read.push(without_comments(rest).trim().to_owned()),
+                }
+                return;
+            }
+        }
         if let Some((fence, language)) = opened_fence(&line) {
             read.push(if language.is_empty() { "Code:".to_owned() } else { format!("Code, {language}:") });
             self.in_text = false;
             self.fence = Some(fence);
             return;
         }
-        read.push(if self.is_code(&line) { line } else { without_marks(&line) });
+        if self.is_code(&line) {
+            read.push(line);
+            return;
+        }
+        if is_break {
+            line.pop();
+        }
+        let (marks, text) = line.split_at(line.len() - without_block_marks(&line).len());
+        if text.starts_with(COMMENT) {
+            self.in_text = false;
+            // Its first two characters may belong to both.
+            if !text[2..].contains(COMMENT_END) {
+                let n_quotes = marks.matches('>').count();
+                self.comment = Some(Comment { n_quotes, is_in_item: self.in_list });
+            }
+            if without_comments(text).trim().is_empty() {
+                let is_item = !marks.trim_matches(['>', ' ', '\t']).is_empty();
+                read.extend(is_item.then(|| marks.trim_end().to_owned()));
+                return;
+            }
+        }
+        read.extend(without_marks(&line).split('\n').map(str::to_owned));
     }
 
     /// Whether a line outside of fences is code by its indentation.
@@ -84,7 +149,44 @@ impl MarkdownReader {
 
 /// A whole text, as [`MarkdownReader`] reads it.
 pub(super) fn read_out(text: &str) -> Vec<String> {
-    MarkdownReader::default().lines(text.lines().map(str::to_owned).collect())
+    let mut reader = MarkdownReader::default();
+    let mut read = reader.lines(text.lines().map(str::to_owned).collect());
+    read.append(&mut reader.finish());
+    read
+}
+
+const COMMENT: &str = "<!--";
+const COMMENT_END: &str = "-->";
+
+/// Whether the backslash at the end of a line is the mark of a line break, because the next line continues
+/// its paragraph.
+fn breaks_line(line: &str, next: &str) -> bool {
+    let text = without_block_marks(line);
+    let marks = &line[..line.len() - text.len()];
+    let (_, next) = without_quotes(next, marks.matches('>').count());
+    if marks.contains('#') || text.starts_with('|') {
+        return false;
+    }
+    let both = format!("{text}\n{}", next.trim_start());
+    let is_break = |(event, place): (Event<'_>, Range<usize>)| {
+        event == Event::HardBreak && place.start + 1 == text.len()
+    };
+    Parser::new_ext(&both, Options::ENABLE_STRIKETHROUGH).into_offset_iter().any(is_break)
+}
+
+/// A block of HTML without comments; the last one may have no end.
+fn without_comments(html: &str) -> String {
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some((before, comment)) = rest.split_once(COMMENT) {
+        text.push_str(before);
+        rest = comment.split_once(COMMENT_END).map_or("", |(_, after)| after);
+    }
+    text + rest
+}
+
+fn is_line_break(tag: &str) -> bool {
+    tag.trim_matches(['<', '>', '/', ' ']).eq_ignore_ascii_case("br")
 }
 
 /// The block of code that a line opens, in quotes and items or not, and what it says of its
@@ -170,6 +272,8 @@ fn without_inline_marks(line: &str) -> String {
         match event {
             Event::Start(Tag::Paragraph) if depth == 0 => depth = 1,
             Event::End(TagEnd::Paragraph) => depth = 0,
+            Event::Start(Tag::HtmlBlock) if depth == 0 && is_line_break(line) => return String::new(),
+            Event::Start(Tag::HtmlBlock) if depth == 0 => return without_comments(line),
             // A rule, a table without its head and the like.
             _ if depth == 0 => return line.to_owned(),
             Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
@@ -184,6 +288,8 @@ fn without_inline_marks(line: &str) -> String {
                     text.extend([" (", &told.join(", "), ")"]);
                 }
             }
+            Event::InlineHtml(tag) if is_line_break(&tag) => text.push('\n'),
+            Event::InlineHtml(tag) if tag.starts_with(COMMENT) => {}
             Event::Text(piece) | Event::Code(piece) | Event::InlineHtml(piece) | Event::Html(piece) => {
                 text.push_str(&piece);
             }
@@ -191,7 +297,7 @@ fn without_inline_marks(line: &str) -> String {
             _ => {}
         }
     }
-    if text.trim().is_empty() { line.to_owned() } else { text }
+    if text.trim().is_empty() && !text.contains('\n') { line.to_owned() } else { text }
 }
 
 #[cfg(test)]
@@ -251,6 +357,39 @@ mod tests {
     }
 
     #[test]
+    fn marks_of_line_breaks_are_not_read() {
+        check("one\\\n*two*\\\n\nC:\\", &["one", "two\\", "", "C:\\"]);
+        check("> a\\\n> b\\\n\n- c\\\n  d\\\n- e", &["> a", "> b\\", "", "- c", "d\\", "- e"]);
+        check("a\\\\\nb", &["a\\", "b"]);
+        check("# Head\\\ntext", &["Head\\", "text"]);
+        check("`a\\\n```\nx\\\ny\n```", &["`a\\", "Code:", "x\\", "y", "End of code."]);
+        check("one<br>two<BR/>\nthree\n<br>\nfour", &["one", "two", "", "three", "", "four"]);
+    }
+
+    #[test]
+    fn a_line_that_ends_with_a_backslash_is_read_at_the_end() {
+        let mut reader = MarkdownReader::default();
+        assert_eq!(reader.lines(vec!["a\\".to_owned()]), [""; 0]);
+        assert_eq!(reader.lines(vec!["b".to_owned(), "c\\".to_owned()]), ["a", "b"]);
+        assert_eq!(reader.finish(), ["c\\"]);
+        assert_eq!(reader.finish(), [""; 0]);
+    }
+
+    #[test]
+    fn comments_are_not_read_and_other_tags_are() {
+        check("a <!-- no --> b <kbd>x</kbd> `<!-- code -->`", &["a  b <kbd>x</kbd> <!-- code -->"]);
+        check("<!-- no -->\ntext\n<div><!-- no -->in</div>", &["text", "<div>in</div>"]);
+        check("text\n<!-- no\n\n```\nno\n-->\n**after**", &["text", "after"]);
+        check("<!-- no\nno --> rest\n*after*", &["rest", "after"]);
+        check("> <!-- no\n> no\n\n*after*\n\n- <!-- no\n  no\n\n*last*", &["", "after", "", "-", "last"]);
+        check(
+            "```\n<!-- code -->\n```\n    <!-- text\n\n    <!-- code",
+            &["Code:", "<!-- code -->", "End of code.", "    <!-- text", "", "    <!-- code"],
+        );
+        check("not <!-- closed\nhere", &["not <!-- closed", "here"]);
+    }
+
+    #[test]
     fn lines_that_define_links_are_read() {
         check(
             "See [docs][1].\n\n[1]: https://example.com\n- [docs]: https://a.b\n[^1]: note",
@@ -262,8 +401,11 @@ mod tests {
     proptest! {
         #[test]
         fn words_are_never_lost(text in "[a-z*_#>` ~0-9.\\-\n\t\\[\\]:()<>|!&\\\\\"]{0,60}") {
+            prop_assume!(!text.contains(COMMENT));
             let read = read_out(&text).join("\n");
-            for word in text.split(|c: char| !c.is_ascii_lowercase()).filter(|word| !word.is_empty()) {
+            // That may be a line break.
+            let words = text.split(|c: char| !c.is_ascii_lowercase()).filter(|word| !["", "br"].contains(word));
+            for word in words {
                 prop_assert!(read.contains(word), "{word} of {text:?} is not in {read:?}");
             }
         }
