@@ -148,7 +148,10 @@ impl Narrator {
 
     fn on_agent_event(&mut self, event: &AgentEvent) -> Vec<String> {
         match event {
-            AgentEvent::AgentStart => one("Working."),
+            AgentEvent::AgentStart => {
+                self.calls.clear();
+                one("Working.")
+            }
             AgentEvent::AssistantStart(_) => {
                 self.texts.clear();
                 self.rest_of_text()
@@ -161,8 +164,9 @@ impl Narrator {
             },
             AgentEvent::ToolStart { call } => {
                 let what = describe(call);
-                self.calls.push((call.id.clone(), shortened(&what, MAX_NAME_CHARS)));
-                one(format!("Running {}", shortened(&what, MAX_CALL_CHARS)))
+                let (name, number) = self.call_name(&shortened(&what, MAX_NAME_CHARS));
+                self.calls.push((call.id.clone(), name));
+                one(format!("Running {}{number}", shortened(&what, MAX_CALL_CHARS)))
             }
             AgentEvent::ToolEnd { call_id, result } => self.on_result(call_id, result),
             AgentEvent::TurnStart
@@ -226,6 +230,16 @@ impl Narrator {
             | StopReason::Pending => {}
         }
         lines
+    }
+
+    /// What a call is called, which no other call that runs is, and the number that tells it from those.
+    fn call_name(&self, name: &str) -> (String, String) {
+        let numbers = (2_usize..).map(|n| format!(" ({n})"));
+        let mut names =
+            std::iter::once(String::new()).chain(numbers).map(|number| (format!("{name}{number}"), number));
+        let is_free = |named: &(String, String)| self.calls.iter().all(|(_, other)| *other != named.0);
+        // There are more numbers than calls.
+        names.find(is_free).unwrap_or_default()
     }
 
     fn on_result(&mut self, call_id: &str, result: &ToolResultMessage) -> Vec<String> {
@@ -420,6 +434,30 @@ mod tests {
         };
         assert_eq!(say(&mut narrator, end(&failed, true)), ["Error: this failed: bash: false", "why"]);
         assert_eq!(say(&mut narrator, end(&done, false)), ["Done: bash: sleep 1"]);
+    }
+
+    #[test]
+    fn equal_calls_that_run_at_the_same_time_have_numbers() {
+        let mut narrator = Narrator::default();
+        let start = |narrator: &mut Narrator, id: &str| {
+            let arguments = json!({ "command": "cargo test" }).as_object().unwrap().clone();
+            let call = Arc::new(ToolCall::new(id, "bash", arguments));
+            (say(narrator, AgentEvent::ToolStart { call: Arc::clone(&call) }).concat(), call)
+        };
+        let end = |narrator: &mut Narrator, call: &ToolCall| {
+            let result = Arc::new(call.result().text("").build());
+            say(narrator, AgentEvent::ToolEnd { call_id: call.id.clone(), result }).concat()
+        };
+        let (started, calls): (Vec<String>, Vec<_>) =
+            ["a", "b", "c"].map(|id| start(&mut narrator, id)).into_iter().unzip();
+        assert_eq!(started, ["", " (2)", " (3)"].map(|n| format!("Running bash: cargo test{n}")));
+        assert_eq!(end(&mut narrator, &calls[1]), "Done: bash: cargo test (2)");
+        // A number is free again when its call has ended.
+        let (started, again) = start(&mut narrator, "d");
+        assert_eq!(started, "Running bash: cargo test (2)");
+        let ended = [&calls[0], &again, &calls[2]].map(|call| end(&mut narrator, call));
+        assert_eq!(ended, ["", " (2)", " (3)"].map(|n| format!("Done: bash: cargo test{n}")));
+        assert_eq!(start(&mut narrator, "e").0, "Running bash: cargo test");
     }
 
     #[test]
