@@ -1,7 +1,35 @@
-//! The notice about a crash of an earlier process.
+//! Crashes of the interfaces: the record, the note when one happens, and the notice at the next start.
 
-use crate::config::CrashLog;
-use crate::session::Services;
+use crate::config::{CrashLog, CrashPlace};
+use crate::session::{Services, SessionHandle};
+
+use super::output::write_err;
+
+/// Prints what to do when a panic ends the interface; it is dropped after the terminal is
+/// restored and the panic printed.
+pub(super) struct PanicNote;
+
+impl Drop for PanicNote {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            write_err(
+                "pi stopped because of an internal error; please report it. crashes.json in pi's folder has it too.\n\
+                 To resume the session with your draft: pi --continue",
+            );
+        }
+    }
+}
+
+/// Records a panic of the calling thread, for the next start and for a report.
+pub(super) fn record_panics(services: &Services, handle: &SessionHandle) {
+    let log = CrashLog::new(services.dirs.crash_log_file());
+    let handle = handle.clone();
+    log.record_panics(env!("CARGO_PKG_VERSION"), services.clock.clone(), move || {
+        let state = handle.state();
+        let session_file = state.path.clone().filter(|_| state.on_disk);
+        CrashPlace { session_file, cwd: state.cwd.clone() }
+    });
+}
 
 /// The latest crash that nobody was told of, in words; it counts as told then. Blocks.
 pub(super) fn take_crash_notice(services: &Services) -> Option<String> {

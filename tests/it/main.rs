@@ -27,6 +27,7 @@ mod changelog;
 mod cli;
 mod compaction;
 mod context;
+mod crash_record;
 mod docs;
 mod export;
 mod faults;

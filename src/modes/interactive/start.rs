@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use ratatui::layout::{Position, Size};
 use tokio::sync::mpsc;
 
-use crate::config::{CrashLog, CrashPlace, Env, TuiMode};
+use crate::config::{Env, TuiMode};
 use crate::session::{Deltas, OpenSession, ResourceOptions, Services, SessionEvents, SessionHandle};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::{
@@ -22,8 +22,8 @@ use crate::util::start_times::StartTimes;
 
 use super::super::Prompt;
 use super::super::changelog;
+use super::super::crash_notice::{PanicNote, record_panics};
 use super::super::opening::open_session;
-use super::super::output::write_err;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
 use super::appearance::{Looks, in_tmux, questions};
@@ -47,32 +47,6 @@ use super::theme_watch::ThemeWatch;
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
 use super::{Interactive, welcome};
-
-/// Prints what to do when a panic ends the interface; it is dropped after the terminal is
-/// restored and the panic printed.
-struct PanicNote;
-
-impl Drop for PanicNote {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            write_err(
-                "pi stopped because of an internal error; please report it. crashes.json in pi's folder has it too.\n\
-                 To resume the session with your draft: pi --continue",
-            );
-        }
-    }
-}
-
-/// Records a panic of the interface, for the next start and for a report.
-fn record_panics(start: &InteractiveStart, handle: &SessionHandle) {
-    let log = CrashLog::new(start.services.dirs.crash_log_file());
-    let handle = handle.clone();
-    log.record_panics(env!("CARGO_PKG_VERSION"), start.services.clock.clone(), move || {
-        let state = handle.state();
-        let session_file = state.path.clone().filter(|_| state.on_disk);
-        CrashPlace { session_file, cwd: state.cwd.clone() }
-    });
-}
 
 /// The inputs of interactive mode.
 pub struct InteractiveStart {
@@ -123,7 +97,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
         record_output(&path).with_context(|| format!("PI_TUI_WRITE_LOG: cannot write {}", path.display()))?;
     }
     let erase_byte = os::erase_byte();
-    record_panics(&start, &handle);
+    record_panics(&start.services, &handle);
     let guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let (escape_wait, wrong) = terminal_env::escape_wait(&start.env);
