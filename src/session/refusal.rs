@@ -24,7 +24,7 @@ pub enum Refusal {
     #[error("{n_running} commands are running already; wait until one ends, or cancel them")]
     TooManyCommands { n_running: usize },
     #[error(
-        "this session is open in another pi process ({holder}); quit that process, or start a new session"
+        "this session is open in another pi process ({holder}); quit that process and open the session again, or start a new one"
     )]
     ReadOnly { holder: String },
     #[error(transparent)]

@@ -24,6 +24,9 @@ pub struct SessionState {
     pub path: Option<PathBuf>,
     /// Whether the file exists already.
     pub on_disk: bool,
+    /// Whether another process has the session open, or had it when this one opened it. Nothing can be
+    /// added until it is opened again.
+    pub is_read_only: bool,
     /// The directory in which the agent works.
     pub cwd: PathBuf,
     /// What the user named it.
@@ -91,6 +94,7 @@ impl SessionState {
             header: Arc::default(),
             path: None,
             on_disk: false,
+            is_read_only: false,
             cwd: cwd.to_owned(),
             name: None,
             model: Arc::clone(model),

@@ -1049,11 +1049,13 @@ async fn a_session_open_elsewhere_can_be_read_and_not_continued() {
     assert!(lines.iter().any(|line| line.contains("open in another pi")), "{lines:?}");
     let refused = second.request(prompt("me too", WhenBusy::Steer)).await;
     assert!(matches!(refused, Err(SessionError::Refused(_))), "{refused:?}");
+    assert!(second.handle.state().is_read_only && !first.handle.state().is_read_only);
     let path = first.path();
     first.shut_down().await;
     // Free again, it can be taken over.
     second.request(SessionCommand::Open { path, if_busy: IfBusy::Cancel }).await.unwrap();
     second.waiting();
+    assert!(!second.handle.state().is_read_only);
     second.ask("me too").await;
     assert_eq!(second.on_disk()[5..], ["user me too", "answer never"]);
 }

@@ -502,14 +502,16 @@ impl App {
     }
 
     fn open_sessions(&mut self) {
-        let (current, home) = (self.session.path.as_deref(), self.home.as_deref());
+        // One that is read-only can be opened again, once it is free.
+        let current = self.session.path.as_deref().filter(|_| !self.session.is_read_only);
+        let home = self.home.as_deref();
         self.dialogs.open_sessions(SessionsDialog::new(current, self.now_ms, home));
     }
 
     /// Opens a session, and its tree at the message that was found.
     fn open_chosen(&mut self, chosen: ChosenSession, out: &mut Vec<Effect>) {
         out.push(SessionsEffect::Close.into());
-        if self.session.path.as_ref() == Some(&chosen.path) {
+        if self.session.path.as_ref() == Some(&chosen.path) && !self.session.is_read_only {
             // Opening it again would stop the agent.
             return commands::open_tree_at(self, chosen.entry, out);
         }

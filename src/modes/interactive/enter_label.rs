@@ -55,6 +55,9 @@ fn prompt_label(
     keymap: &Keymap,
     enter: impl Fn(&str) -> String,
 ) -> String {
+    if session.is_read_only {
+        return enter("the session is open elsewhere and read-only here");
+    }
     if session.phase == Phase::Idle {
         return String::new();
     }

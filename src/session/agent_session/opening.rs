@@ -95,7 +95,7 @@ impl AgentSession {
         }
         if let Some(holder) = self.log.store().locked_by() {
             let text = format!(
-                "this session is open in another pi process ({holder}), so it is read-only here; quit that process or start a new session"
+                "this session is open in another pi process ({holder}), so it is read-only here; quit that process and open the session again, or start a new one"
             );
             self.outbox.notice(NoticeLevel::Warning, text);
         }

@@ -348,6 +348,7 @@ impl SessionLog {
             state.path = store.path().map(std::path::Path::to_owned);
         }
         state.on_disk = store.is_on_disk();
+        state.is_read_only = store.locked_by().is_some();
         state.pinned = Arc::clone(&self.pinned);
         state.leaf = store.leaf().cloned();
         state.name = store.name().map(str::to_owned);

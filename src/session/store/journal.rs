@@ -29,7 +29,7 @@ pub enum JournalError {
     )]
     Write { path: PathBuf, source: io::Error },
     #[error(
-        "this session is open in another pi process ({holder}); quit that process, or start a new session"
+        "this session is open in another pi process ({holder}); quit that process and open the session again, or start a new one"
     )]
     Locked { holder: String },
 }

@@ -119,6 +119,28 @@ pub(super) fn providers() -> Vec<LoginProvider> {
     ]
 }
 
+#[test]
+fn a_read_only_session_can_be_opened_again() {
+    let open = |is_read_only: bool| {
+        let mut stage = Stage::new();
+        stage.session(|session| {
+            (session.path, session.is_read_only) = (Some("/s/a.jsonl".into()), is_read_only);
+        });
+        stage.type_keys("hello");
+        let label = "the session is open elsewhere and read-only here";
+        assert_eq!(stage.screen(80, 20).join("\n").contains(label), is_read_only);
+        stage.type_keys("<ctrl+u>/resume<enter>");
+        stage.done(EffectDone::Sessions(SessionsDone::Opened));
+        let listed = SessionsDone::Listed { request: 0, is_first: true, sessions: sessions(), is_done: true };
+        stage.done(EffectDone::Sessions(listed));
+        stage.commands();
+        stage.type_keys("<enter>");
+        stage.commands()
+    };
+    assert_eq!(open(false), ["Open { path: \"/s/b.jsonl\", if_busy: Refuse }"], "it is not listed");
+    assert_eq!(open(true), ["Open { path: \"/s/a.jsonl\", if_busy: Refuse }"]);
+}
+
 fn summary() -> SummaryDraft {
     serde_json::from_value(json!({
         "text": "## Goal\n\nFix the parser so that numbers with underscores are read.\n\n## Done\n\n- lexer",
