@@ -13,26 +13,27 @@ use crate::util::clock::{self, Clock};
 use crate::util::panics::panic_text;
 use crate::util::{atomic_file, os};
 
-/// Older ones are dropped.
+/// Older records are dropped.
 const MAX_RECORDS: usize = 5;
-/// The age up to which a crash is told, in milliseconds.
+/// The age up to which a crash is reported to the user, in milliseconds.
 const MAX_AGE_MS: u64 = 7 * 24 * 60 * 60 * 1000;
-/// More than five records need. Of a stack, the end tells the least.
+/// More than five records need. A larger file is replaced.
 const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Longer stacks are truncated at the end, where the frames of every program are.
 const MAX_STACK_BYTES: usize = 32 << 10;
 
-/// Where the program was when it crashed.
+/// The state of the program when it crashed.
 #[derive(Debug, Clone, Default)]
-pub struct CrashPlace {
+pub struct CrashContext {
     /// The open session, if it is on disk.
     pub session_file: Option<PathBuf>,
     /// The directory of the session.
     pub cwd: PathBuf,
 }
 
-/// A crash that was not told before.
+/// A crash that was not yet shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UntoldCrash {
+pub struct UnreportedCrash {
     /// In milliseconds since 1970.
     pub at_ms: u64,
     /// The message of the panic and its place in the source.
@@ -58,13 +59,13 @@ impl CrashLog {
         &self.path
     }
 
-    /// Records every panic of the calling thread from now on, before it is printed. `place` is asked then,
+    /// Records every panic of the calling thread from now on, before it is printed. `context` is called then,
     /// and must not wait for anything.
     pub fn record_panics(
         self,
         version: &'static str,
         clock: Clock,
-        place: impl Fn() -> CrashPlace + Send + Sync + 'static,
+        context: impl Fn() -> CrashContext + Send + Sync + 'static,
     ) {
         let (thread, previous) = (thread::current().id(), panic::take_hook());
         panic::set_hook(Box::new(move |panic| {
@@ -73,7 +74,7 @@ impl CrashLog {
                 let message = panic_text(panic.payload()) + &at.unwrap_or_default();
                 let stack = Backtrace::force_capture().to_string();
                 // The panic itself is printed in any case.
-                drop(self.record(version, &message, &stack, &place(), clock.now_ms()));
+                drop(self.record(version, &message, &stack, &context(), clock.now_ms()));
             }
             previous(panic);
         }));
@@ -88,7 +89,7 @@ impl CrashLog {
         version: &str,
         message: &str,
         stack: &str,
-        place: &CrashPlace,
+        context: &CrashContext,
         now_ms: u64,
     ) -> io::Result<()> {
         let mut records = self.records();
@@ -98,33 +99,33 @@ impl CrashLog {
             "kind": "panic",
             "message": message,
             "stack": &stack[..stack.floor_char_boundary(MAX_STACK_BYTES)],
-            "sessionFile": place.session_file,
-            "cwd": place.cwd,
+            "sessionFile": context.session_file,
+            "cwd": context.cwd,
         }));
         records.drain(..records.len().saturating_sub(MAX_RECORDS));
         self.write(&records)
     }
 
-    /// The latest crash of the last seven days that was not told; none of those in the file is told again.
-    /// Blocks.
-    pub fn take_untold(&self, now_ms: u64) -> Option<UntoldCrash> {
+    /// Returns the latest crash of the last seven days that was not shown before, and marks all records as
+    /// shown. Blocks.
+    pub fn take_unreported(&self, now_ms: u64) -> Option<UnreportedCrash> {
         let mut records = self.records();
-        let untold = records.iter().rev().find_map(|record| {
+        let unreported = records.iter().rev().find_map(|record| {
             let at_ms = clock::parse_iso8601(record["timestamp"].as_str()?)?;
             let is_due = record["notified"] != true && now_ms.saturating_sub(at_ms) <= MAX_AGE_MS;
             let message = record["message"].as_str().filter(|_| is_due)?.to_owned();
             let session_file = record["sessionFile"].as_str().map(PathBuf::from);
-            Some(UntoldCrash { at_ms, message, session_file })
+            Some(UnreportedCrash { at_ms, message, session_file })
         })?;
         for record in records.iter_mut().filter_map(Value::as_object_mut) {
             record.insert("notified".to_owned(), true.into());
         }
-        // It is told once more if that fails.
+        // If that fails, the next start shows it once more.
         drop(self.write(&records));
-        Some(untold)
+        Some(unreported)
     }
 
-    /// Those that have what every record has; a file that is none of these is replaced.
+    /// The records of the file; empty if it is damaged. Leaves out what is no record.
     fn records(&self) -> Vec<Value> {
         let mut text = String::new();
         let read = |text: &mut String| {
@@ -156,14 +157,14 @@ mod tests {
     const NOW_MS: u64 = 1_795_000_000_000;
 
     #[test]
-    fn a_panic_of_the_thread_is_recorded_and_told_once() {
+    fn panic_of_the_thread_is_recorded_and_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let log = CrashLog::new(folder.path().join("crashes.json"));
-        let place = CrashPlace { session_file: Some("/s/a.jsonl".into()), cwd: "/work".into() };
+        let context = CrashContext { session_file: Some("/s/a.jsonl".into()), cwd: "/work".into() };
         let recording = log.clone();
         let broken = thread::spawn(move || {
-            recording.record_panics("1.2.3", Clock::manual(NOW_MS), move || place.clone());
-            // The one of another thread is not recorded.
+            recording.record_panics("1.2.3", Clock::manual(NOW_MS), move || context.clone());
+            // A panic of another thread is not recorded.
             drop(thread::spawn(|| panic!("elsewhere")).join());
             panic!("the interface broke");
         });
@@ -174,35 +175,35 @@ mod tests {
         assert_eq!(record["timestamp"], clock::iso8601(NOW_MS));
         assert_eq!((&record["sessionFile"], &record["cwd"]), (&json!("/s/a.jsonl"), &json!("/work")));
         assert!(!record["stack"].as_str().unwrap().is_empty());
-        let told = log.take_untold(NOW_MS + DAY_MS).unwrap();
-        assert!(told.message.starts_with("the interface broke (src/config/crash_log.rs:"), "{told:?}");
-        assert_eq!(told.session_file.as_deref(), Some(Path::new("/s/a.jsonl")));
-        assert_eq!(log.take_untold(NOW_MS + DAY_MS), None);
+        let reported = log.take_unreported(NOW_MS + DAY_MS).unwrap();
+        assert!(reported.message.starts_with("the interface broke (src/config/crash_log.rs:"), "{reported:?}");
+        assert_eq!(reported.session_file.as_deref(), Some(Path::new("/s/a.jsonl")));
+        assert_eq!(log.take_unreported(NOW_MS + DAY_MS), None);
     }
 
     #[test]
-    fn five_records_are_kept_and_old_ones_are_not_told() {
+    fn five_records_are_kept_and_old_ones_are_not_reported() {
         let folder = tempfile::tempdir().unwrap();
         let log = CrashLog::new(folder.path().join("crashes.json"));
-        assert_eq!(log.take_untold(NOW_MS), None);
+        assert_eq!(log.take_unreported(NOW_MS), None);
         let foreign =
             json!([{"timestamp": clock::iso8601(NOW_MS), "message": "of the original", "more": 1}, 3]);
         fs::write(log.path(), foreign.to_string()).unwrap();
         for n in 0..4 {
-            log.record("1", &format!("n{n}"), "", &CrashPlace::default(), NOW_MS + n).unwrap();
+            log.record("1", &format!("n{n}"), "", &CrashContext::default(), NOW_MS + n).unwrap();
         }
         let messages = |log: &CrashLog| -> Vec<Value> {
             log.records().into_iter().map(|record| record["message"].clone()).collect()
         };
         assert_eq!(messages(&log), ["of the original", "n0", "n1", "n2", "n3"]);
         assert_eq!(log.records()[0]["more"], 1);
-        log.record("1", "n4", "", &CrashPlace::default(), NOW_MS).unwrap();
+        log.record("1", "n4", "", &CrashContext::default(), NOW_MS).unwrap();
         assert_eq!(messages(&log), ["n0", "n1", "n2", "n3", "n4"]);
-        assert_eq!(log.take_untold(NOW_MS + 8 * DAY_MS), None);
-        assert_eq!(log.take_untold(NOW_MS).unwrap().message, "n4");
+        assert_eq!(log.take_unreported(NOW_MS + 8 * DAY_MS), None);
+        assert_eq!(log.take_unreported(NOW_MS).unwrap().message, "n4");
         for damaged in ["", "{}", "[1, \"x\", null]", "\u{0}"] {
             fs::write(log.path(), damaged).unwrap();
-            assert_eq!(log.take_untold(NOW_MS), None, "{damaged:?}");
+            assert_eq!(log.take_unreported(NOW_MS), None, "{damaged:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Crashes of the interfaces: the record, the note when one happens, and the notice at the next start.
 
-use crate::config::{CrashLog, CrashPlace};
+use crate::config::{CrashLog, CrashContext};
 use crate::session::{Services, SessionHandle};
 
 use super::output::write_err;
@@ -27,14 +27,14 @@ pub(super) fn record_panics(services: &Services, handle: &SessionHandle) {
     log.record_panics(env!("CARGO_PKG_VERSION"), services.clock.clone(), move || {
         let state = handle.state();
         let session_file = state.path.clone().filter(|_| state.on_disk);
-        CrashPlace { session_file, cwd: state.cwd.clone() }
+        CrashContext { session_file, cwd: state.cwd.clone() }
     });
 }
 
-/// The latest crash that nobody was told of, in words; it counts as told then. Blocks.
+/// A notice about the latest crash that was not shown before; marks it as shown. Blocks.
 pub(super) fn take_crash_notice(services: &Services) -> Option<String> {
     let log = CrashLog::new(services.dirs.crash_log_file());
-    let crash = log.take_untold(services.clock.now_ms())?;
+    let crash = log.take_unreported(services.clock.now_ms())?;
     let when = services.clock.zone().weekday_time(crash.at_ms);
     let file = services.dirs.display(log.path());
     Some(format!("pi crashed on {when}: {}. Please report it with {file}.", crash.message))
