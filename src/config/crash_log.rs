@@ -2,12 +2,14 @@
 //! with `timestamp`, `version`, `kind`, `message`, `stack`, `sessionFile`, `cwd` and `notified`.
 
 use std::backtrace::Backtrace;
+use std::borrow::Cow;
 use std::io::{self, Read as _};
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::util::clock::{self, Clock};
 use crate::util::panics::panic_text;
@@ -29,6 +31,20 @@ pub struct CrashContext {
     pub session_file: Option<PathBuf>,
     /// The directory of the session.
     pub cwd: PathBuf,
+}
+
+/// A crash in the file. Paths are text there, because JSON has no other names; one that is not UTF-8 is written
+/// with replacement characters.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Record<'a> {
+    timestamp: String,
+    version: &'a str,
+    kind: &'a str,
+    message: &'a str,
+    stack: &'a str,
+    session_file: Option<Cow<'a, str>>,
+    cwd: Cow<'a, str>,
 }
 
 /// A crash that was not yet shown to the user.
@@ -80,7 +96,8 @@ impl CrashLog {
         }));
     }
 
-    /// Appends a crash. Blocks.
+    /// Appends a crash. Blocks. Runs in the panic hook, where another panic would abort the process: nothing in
+    /// it may panic.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -93,15 +110,15 @@ impl CrashLog {
         now_ms: u64,
     ) -> io::Result<()> {
         let mut records = self.records();
-        records.push(json!({
-            "timestamp": clock::iso8601(now_ms),
-            "version": version,
-            "kind": "panic",
-            "message": message,
-            "stack": &stack[..stack.floor_char_boundary(MAX_STACK_BYTES)],
-            "sessionFile": context.session_file,
-            "cwd": context.cwd,
-        }));
+        records.push(serde_json::to_value(Record {
+            timestamp: clock::iso8601(now_ms),
+            version,
+            kind: "panic",
+            message,
+            stack: &stack[..stack.floor_char_boundary(MAX_STACK_BYTES)],
+            session_file: context.session_file.as_deref().map(Path::to_string_lossy),
+            cwd: context.cwd.to_string_lossy(),
+        })?);
         records.drain(..records.len().saturating_sub(MAX_RECORDS));
         self.write(&records)
     }
@@ -151,6 +168,8 @@ impl CrashLog {
 mod tests {
     use std::fs;
 
+    use serde_json::json;
+
     use super::*;
 
     const DAY_MS: u64 = MAX_AGE_MS / 7;
@@ -179,6 +198,22 @@ mod tests {
         assert!(reported.message.starts_with("the interface broke (src/config/crash_log.rs:"), "{reported:?}");
         assert_eq!(reported.session_file.as_deref(), Some(Path::new("/s/a.jsonl")));
         assert_eq!(log.take_unreported(NOW_MS + DAY_MS), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn crash_in_a_directory_whose_name_is_not_utf8_is_recorded() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let log = CrashLog::new(folder.path().join("crashes.json"));
+        let path = PathBuf::from(OsStr::from_bytes(b"/caf\xe9"));
+        let context = CrashContext { session_file: Some(path.clone()), cwd: path };
+        log.record("1", "broken", "", &context, NOW_MS).unwrap();
+        let [record] = log.records().try_into().unwrap();
+        assert_eq!((&record["cwd"], &record["sessionFile"]), (&json!("/caf\u{fffd}"), &json!("/caf\u{fffd}")));
+        assert_eq!(log.take_unreported(NOW_MS).unwrap().message, "broken");
     }
 
     #[test]
