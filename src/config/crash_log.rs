@@ -4,7 +4,7 @@
 use std::backtrace::Backtrace;
 use std::borrow::Cow;
 use std::io::{self, Read as _};
-use std::panic;
+use std::panic::{self, Location};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -23,6 +23,8 @@ const MAX_AGE_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Longer stacks are truncated at the end, where the frames of every program are.
 const MAX_STACK_BYTES: usize = 32 << 10;
+/// Longer texts of panics, which may contain whatever the program was working on, are truncated at the end.
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
 /// The state of the program when it crashed.
 #[derive(Debug, Clone, Default)]
@@ -86,8 +88,7 @@ impl CrashLog {
         let (thread, previous) = (thread::current().id(), panic::take_hook());
         panic::set_hook(Box::new(move |panic| {
             if thread::current().id() == thread {
-                let at = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
-                let message = panic_text(panic.payload()) + &at.unwrap_or_default();
+                let message = message(&panic_text(panic.payload()), panic.location());
                 let stack = Backtrace::force_capture().to_string();
                 // The panic itself is printed in any case.
                 drop(self.record(version, &message, &stack, &context(), clock.now_ms()));
@@ -115,7 +116,7 @@ impl CrashLog {
             version,
             kind: "panic",
             message,
-            stack: &stack[..stack.floor_char_boundary(MAX_STACK_BYTES)],
+            stack: start_of(stack, MAX_STACK_BYTES),
             session_file: context.session_file.as_deref().map(Path::to_string_lossy),
             cwd: context.cwd.to_string_lossy(),
         })?);
@@ -164,6 +165,17 @@ impl CrashLog {
     }
 }
 
+/// The text of a panic, truncated, and its place in the source.
+fn message(text: &str, at: Option<&Location<'_>>) -> String {
+    let at = at.map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
+    start_of(text, MAX_MESSAGE_BYTES).to_owned() + &at
+}
+
+/// The first bytes of a text, at most `limit` and only whole characters.
+fn start_of(text: &str, limit: usize) -> &str {
+    text.get(..text.floor_char_boundary(limit)).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -198,6 +210,21 @@ mod tests {
         assert!(reported.message.starts_with("the interface broke (src/config/crash_log.rs:"), "{reported:?}");
         assert_eq!(reported.session_file.as_deref(), Some(Path::new("/s/a.jsonl")));
         assert_eq!(log.take_unreported(NOW_MS + DAY_MS), None);
+    }
+
+    #[test]
+    fn panic_with_a_long_text_keeps_the_earlier_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = CrashLog::new(folder.path().join("crashes.json"));
+        log.record("1", "earlier", "", &CrashContext::default(), NOW_MS).unwrap();
+        let message = message(&"é".repeat(1 << 20), Some(Location::caller()));
+        log.record("1", &message, "", &CrashContext::default(), NOW_MS).unwrap();
+        let [earlier, long] = log.records().try_into().unwrap();
+        assert_eq!(earlier["message"], "earlier");
+        let (text, place) = long["message"].as_str().unwrap().split_once(' ').unwrap();
+        assert_eq!(text, "é".repeat(MAX_MESSAGE_BYTES / 2));
+        assert!(place.starts_with("(src/config/crash_log.rs:"), "{place}");
+        assert_eq!(log.take_unreported(NOW_MS).unwrap().message, message);
     }
 
     #[cfg(unix)]
