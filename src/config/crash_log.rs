@@ -182,6 +182,8 @@ mod tests {
 
     use serde_json::json;
 
+    use crate::util::panics::lock_hook;
+
     use super::*;
 
     const DAY_MS: u64 = MAX_AGE_MS / 7;
@@ -189,6 +191,7 @@ mod tests {
 
     #[test]
     fn panic_of_the_thread_is_recorded_and_reported_once() {
+        let _hook = lock_hook();
         let folder = tempfile::tempdir().unwrap();
         let log = CrashLog::new(folder.path().join("crashes.json"));
         let context = CrashContext { session_file: Some("/s/a.jsonl".into()), cwd: "/work".into() };

@@ -8,3 +8,10 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
 }
+
+/// Keeps other tests from changing the panic hook, which is global, or depending on it.
+#[cfg(test)]
+pub fn lock_hook() -> std::sync::MutexGuard<'static, ()> {
+    static HOOK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    HOOK.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -299,6 +299,8 @@ fn leave_sequence(alternate: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::util::panics::lock_hook;
+
     use super::*;
 
     #[test]
@@ -353,6 +355,7 @@ mod tests {
 
     #[test]
     fn panic_outside_the_interface_leaves_the_terminal_alone() {
+        let _hook = lock_hook();
         install_panic_hook();
         // The terminal is pi's, then an editor's.
         for is_entered in [true, false] {
