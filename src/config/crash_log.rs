@@ -56,8 +56,6 @@ pub struct UnreportedCrash {
     pub at_ms: u64,
     /// The message of the panic and its place in the source.
     pub message: String,
-    /// The session that was open.
-    pub session_file: Option<PathBuf>,
 }
 
 /// The file.
@@ -132,8 +130,7 @@ impl CrashLog {
             let at_ms = clock::parse_iso8601(record["timestamp"].as_str()?)?;
             let is_due = record["notified"] != true && now_ms.saturating_sub(at_ms) <= MAX_AGE_MS;
             let message = record["message"].as_str().filter(|_| is_due)?.to_owned();
-            let session_file = record["sessionFile"].as_str().map(PathBuf::from);
-            Some(UnreportedCrash { at_ms, message, session_file })
+            Some(UnreportedCrash { at_ms, message })
         })?;
         for record in records.iter_mut().filter_map(Value::as_object_mut) {
             record.insert("notified".to_owned(), true.into());
@@ -211,7 +208,6 @@ mod tests {
         assert!(!record["stack"].as_str().unwrap().is_empty());
         let reported = log.take_unreported(NOW_MS + DAY_MS).unwrap();
         assert!(reported.message.starts_with("the interface broke (src/config/crash_log.rs:"), "{reported:?}");
-        assert_eq!(reported.session_file.as_deref(), Some(Path::new("/s/a.jsonl")));
         assert_eq!(log.take_unreported(NOW_MS + DAY_MS), None);
     }
 
