@@ -158,7 +158,7 @@ impl CrashLog {
 
     fn write(&self, records: &[Value]) -> io::Result<()> {
         let text = serde_json::to_string_pretty(records)? + "\n";
-        atomic_file::write_private(&self.path, text.as_bytes())
+        atomic_file::write_owner_only(&self.path, text.as_bytes())
     }
 }
 

@@ -49,6 +49,19 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_private_on(&SystemDisk, path, bytes)
 }
 
+/// Like [`write_private`], but an existing file also loses the access of others, before anything is written: for
+/// files that pi creates and whose content is always private.
+///
+/// # Errors
+/// Like [`write`], and if the system does not let pi restrict the file, such as that of another user.
+pub fn write_owner_only(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let is_open = |metadata: &Metadata| metadata.is_file() && os::is_open_to_others(metadata);
+    if fs::metadata(path).is_ok_and(|metadata| is_open(&metadata)) {
+        os::restrict_to_owner(path)?;
+    }
+    write_private(path, bytes)
+}
+
 /// Like [`write_private`], on a given disk.
 ///
 /// # Errors
@@ -661,6 +674,23 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let modes = [root.path(), &root.path().join("a"), &folder, &folder.join("c")].map(mode);
         assert_eq!(modes, [0o755, 0o700, 0o700, 0o600]);
+    }
+
+    #[test]
+    fn file_for_the_owner_only_loses_the_access_that_others_had() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let (folder, path) = old_file();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("a", &link).unwrap();
+        for written in [&path, &link] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+            write_owner_only(written, b"x").unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        write_owner_only(&folder.path().join("new"), b"x").unwrap();
+        assert_eq!(fs::metadata(folder.path().join("new")).unwrap().permissions().mode() & 0o777, 0o600);
+        write_owner_only(Path::new(os::NULL_DEVICE), b"x").unwrap();
     }
 
     #[test]

@@ -395,6 +395,10 @@ async fn start_and_screen_are_reported_when_they_are_asked_for() {
     pty.wait_idle();
     let path = home.home().join(".pi/agent/pi-debug.log");
     let wrote = "Wrote what is on the screen to ~/.pi/agent/pi-debug.log";
+    // One that others may read is there already.
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(&path, "earlier").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     pty.keys("/debug\r");
     pty.wait_text(wrote);
     let report = fs::read_to_string(&path).unwrap();
@@ -406,7 +410,6 @@ async fn start_and_screen_are_reported_when_they_are_asked_for() {
     ] {
         assert!(report.lines().any(|line| line == fact), "{fact}: {report}");
     }
-    use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     // With a list over the main screen, which the report has as it is shown.
     pty.keys("/theme\r");

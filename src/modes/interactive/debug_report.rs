@@ -88,7 +88,7 @@ impl Effects {
         tokio::task::spawn_blocking(move || {
             let path = dirs.agent.join(FILE);
             let shown = paths::display(&path, dirs.home.as_deref());
-            drop(done.send(match atomic_file::write_private(&path, text.as_bytes()) {
+            drop(done.send(match atomic_file::write_owner_only(&path, text.as_bytes()) {
                 Ok(()) => EffectDone::Exported(format!(
                     "Wrote what is on the screen to {shown}. It contains the conversation as it is shown."
                 )),
