@@ -22,6 +22,20 @@ struct Record {
 }
 
 impl Record {
+    /// Creates or empties the files at `path` and beside it. Others lose their access to existing ones before.
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut events_path = path.as_os_str().to_owned();
+        events_path.push(".events");
+        // Both are open before either is emptied.
+        let (bytes, events) = (open_private(path)?, open_private(Path::new(&events_path))?);
+        for file in [&bytes, &events] {
+            if file.metadata()?.is_file() {
+                file.set_len(0)?;
+            }
+        }
+        Ok(Self { bytes, events, n_bytes: 0, size: None })
+    }
+
     fn event(&mut self, event: &str) -> io::Result<()> {
         writeln!(self.events, "{} {event}", self.n_bytes)
     }
@@ -34,15 +48,21 @@ impl Record {
 /// # Errors
 /// If a file cannot be written.
 pub fn record_output(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    os::make_file_private(&mut options);
-    options.write(true).create(true).truncate(true);
-    let mut events_path = path.as_os_str().to_owned();
-    events_path.push(".events");
-    let (bytes, events) = (options.open(path)?, options.open(events_path)?);
-    let record = Record { bytes, events, n_bytes: 0, size: None };
+    let record = Record::open(path)?;
     *RECORD.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
     Ok(())
+}
+
+/// Opens a file for writing, and restricts it to its owner.
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    os::make_file_private(&mut options);
+    let file = options.write(true).create(true).truncate(false).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() && os::is_open_to_others(&metadata) {
+        os::restrict_to_owner(path)?;
+    }
+    Ok(file)
 }
 
 /// Records the size of the terminal, as known from now on.
@@ -118,5 +138,40 @@ impl Write for TerminalOutput {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn record_is_private_where_files_are_already_and_replaces_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["log", "log.events"].map(|name| folder.path().join(name));
+        for path in &paths {
+            fs::write(path, "earlier").unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+        }
+        let mut record = Record::open(&paths[0]).unwrap();
+        record.bytes.write_all(b"now").unwrap();
+        assert_eq!(fs::read_to_string(&paths[0]).unwrap(), "now");
+        assert_eq!(fs::read_to_string(&paths[1]).unwrap(), "");
+        for path in &paths {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn record_whose_events_cannot_be_written_leaves_the_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "earlier").unwrap();
+        fs::create_dir(folder.path().join("log.events")).unwrap();
+        assert!(Record::open(&path).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "earlier");
     }
 }
