@@ -15,8 +15,9 @@ static RECORD: Mutex<Option<Record>> = Mutex::new(None);
 
 struct Record {
     bytes: File,
-    /// What the bytes do not tell, one line each, with the number of bytes before it.
-    events: File,
+    /// What the bytes do not contain, one line each, with the number of bytes before it. `None` if the bytes go
+    /// to a device, a pipe or a descriptor, which has no place for a file beside it.
+    events: Option<File>,
     n_bytes: u64,
     size: Option<Size>,
 }
@@ -27,8 +28,10 @@ impl Record {
         let mut events_path = path.as_os_str().to_owned();
         events_path.push(".events");
         // Both are open before either is emptied.
-        let (bytes, events) = (open_private(path)?, open_private(Path::new(&events_path))?);
-        for file in [&bytes, &events] {
+        let bytes = open_private(path)?;
+        let has_events = bytes.metadata()?.is_file() && !is_descriptor(path);
+        let events = has_events.then(|| open_private(Path::new(&events_path))).transpose()?;
+        for file in std::iter::once(&bytes).chain(&events) {
             if file.metadata()?.is_file() {
                 file.set_len(0)?;
             }
@@ -37,13 +40,15 @@ impl Record {
     }
 
     fn event(&mut self, event: &str) -> io::Result<()> {
-        writeln!(self.events, "{} {event}", self.n_bytes)
+        let Some(events) = &mut self.events else { return Ok(()) };
+        writeln!(events, "{} {event}", self.n_bytes)
     }
 }
 
 /// Writes everything that this process sends to the terminal from now on into a file too, which
 /// only its owner may read: it contains the conversation. `PATH.events` beside it has the terminal's sizes and
-/// says where the scrollback was erased. Existing files are replaced.
+/// reports where the scrollback was erased, unless PATH is a device, a pipe or a descriptor such as `/dev/fd/9`.
+/// Existing files are replaced.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -51,6 +56,11 @@ pub fn record_output(path: &Path) -> io::Result<()> {
     let record = Record::open(path)?;
     *RECORD.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
     Ok(())
+}
+
+/// Whether the path is a name of a descriptor or device, whatever that is connected with.
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder)) && !path.starts_with("/dev/shm")
 }
 
 /// Opens a file for writing, and restricts it to its owner.
@@ -158,11 +168,27 @@ mod tests {
         }
         let mut record = Record::open(&paths[0]).unwrap();
         record.bytes.write_all(b"now").unwrap();
+        assert!(record.events.is_some());
         assert_eq!(fs::read_to_string(&paths[0]).unwrap(), "now");
         assert_eq!(fs::read_to_string(&paths[1]).unwrap(), "");
         for path in &paths {
             assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
         }
+    }
+
+    #[test]
+    fn record_on_a_device_or_descriptor_has_no_events() {
+        use std::os::fd::AsRawFd as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("log")).unwrap();
+        for path in ["/dev/null".to_owned(), format!("/dev/fd/{}", file.as_raw_fd())] {
+            let mut record = Record::open(Path::new(&path)).unwrap();
+            assert!(record.events.is_none(), "{path}");
+            record.event("80x24").unwrap();
+            record.bytes.write_all(b"x").unwrap();
+        }
+        assert_eq!(fs::read_to_string(folder.path().join("log")).unwrap(), "x");
     }
 
     #[test]
