@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::io::{self, Read as _};
 use std::panic::{self, Location};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde::Serialize;
@@ -62,12 +64,19 @@ pub struct UnreportedCrash {
 #[derive(Debug, Clone)]
 pub struct CrashLog {
     path: PathBuf,
+    /// Shared by all clones.
+    has_recorded: Arc<AtomicBool>,
 }
 
 impl CrashLog {
     /// The log in the file at `path`, which need not exist.
     pub fn new(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, has_recorded: Arc::default() }
+    }
+
+    /// Whether a panic of this process is in the file.
+    pub fn has_recorded(&self) -> bool {
+        self.has_recorded.load(Ordering::SeqCst)
     }
 
     /// The path of the file.
@@ -119,7 +128,9 @@ impl CrashLog {
             cwd: context.cwd.to_string_lossy(),
         })?);
         records.drain(..records.len().saturating_sub(MAX_RECORDS));
-        self.write(&records)
+        self.write(&records)?;
+        self.has_recorded.store(true, Ordering::SeqCst);
+        Ok(())
     }
 
     /// Returns the latest crash of the last seven days that was not shown before, and marks all records as
@@ -200,6 +211,7 @@ mod tests {
             panic!("the interface broke");
         });
         assert!(broken.join().is_err());
+        assert!(log.has_recorded());
         let records: Value = serde_json::from_str(&fs::read_to_string(log.path()).unwrap()).unwrap();
         let [record] = records.as_array().unwrap().as_slice() else { panic!("{records}") };
         assert_eq!(record["version"], "1.2.3");
@@ -207,7 +219,10 @@ mod tests {
         assert_eq!((&record["sessionFile"], &record["cwd"]), (&json!("/s/a.jsonl"), &json!("/work")));
         assert!(!record["stack"].as_str().unwrap().is_empty());
         let reported = log.take_unreported(NOW_MS + DAY_MS).unwrap();
-        assert!(reported.message.starts_with("the interface broke (src/config/crash_log.rs:"), "{reported:?}");
+        assert!(
+            reported.message.starts_with("the interface broke (src/config/crash_log.rs:"),
+            "{reported:?}"
+        );
         assert_eq!(log.take_unreported(NOW_MS + DAY_MS), None);
     }
 
@@ -238,8 +253,19 @@ mod tests {
         let context = CrashContext { session_file: Some(path.clone()), cwd: path };
         log.record("1", "broken", "", &context, NOW_MS).unwrap();
         let [record] = log.records().try_into().unwrap();
-        assert_eq!((&record["cwd"], &record["sessionFile"]), (&json!("/caf\u{fffd}"), &json!("/caf\u{fffd}")));
+        assert_eq!(
+            (&record["cwd"], &record["sessionFile"]),
+            (&json!("/caf\u{fffd}"), &json!("/caf\u{fffd}"))
+        );
         assert_eq!(log.take_unreported(NOW_MS).unwrap().message, "broken");
+    }
+
+    #[test]
+    fn crash_that_cannot_be_written_does_not_count_as_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = CrashLog::new(folder.path().join("none/crashes.json"));
+        assert!(log.record("1", "broken", "", &CrashContext::default(), NOW_MS).is_err());
+        assert!(!log.has_recorded());
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::util::process;
 
 use super::InteractiveStart;
 use super::changelog;
-use super::crash_notice::{PanicNote, record_panics, take_crash_notice};
+use super::crash_notice::{PanicNote, take_crash_notice};
 use super::opening::open_session;
 use super::output::write_out;
 use super::print::shut_down;
@@ -47,8 +47,8 @@ const QUIT_WAIT: Duration = Duration::from_secs(3);
 pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (handle, events) =
         open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
-    let _note = PanicNote;
-    record_panics(&start.services, &handle);
+    let note = PanicNote::new(&start.services);
+    note.record_panics(&start.services, &handle);
     let signals = EndSignals::new().context("cannot listen for signals")?;
     say(&["pi, in screen-reader mode. Type a prompt, or /help.".to_owned()]);
     if changelog::take_news(&start, &handle.state().settings).is_some() {
