@@ -101,9 +101,9 @@ impl PromptEditor {
         }
     }
 
-    /// Whether a `!` command is being typed.
+    /// Whether a `!` command is being typed: what [`classify`] takes for one.
     pub(super) fn is_bash(&self) -> bool {
-        self.composer.text().starts_with('!')
+        bash_of(self.submitted().trim_start()).is_some()
     }
 
     /// The text that Enter submits, as far as it decides what Enter does: of one with a large paste, the
@@ -312,17 +312,20 @@ pub(super) fn key_of(submission: &Submission) -> Option<&str> {
     may_lead_to_key(command.name, argument).then_some(argument)
 }
 
+/// What follows the marks of a `!` command, and whether it is hidden from the model; `None` if `trimmed`, which
+/// begins with no blank, is none.
+fn bash_of(trimmed: &str) -> Option<(&str, bool)> {
+    let rest = trimmed.strip_prefix('!')?;
+    Some(rest.strip_prefix('!').map_or((rest, false), |hidden| (hidden, true)))
+}
+
 /// What Enter does with a text in the present state of the session.
 pub(super) fn classify(trimmed: &str, session: &SessionState) -> Submission {
     if trimmed.is_empty() {
         let waits = session.phase != Phase::Idle && !session.queue.is_empty();
         return if waits { Submission::DeliverQueue } else { Submission::Nothing };
     }
-    if let Some(rest) = trimmed.strip_prefix('!') {
-        let (command, exclude_from_context) = match rest.strip_prefix('!') {
-            Some(hidden) => (hidden, true),
-            None => (rest, false),
-        };
+    if let Some((command, exclude_from_context)) = bash_of(trimmed) {
         let command = command.trim().to_owned();
         return match (command.is_empty(), &session.user_command) {
             (true, _) => Submission::Refused(Refused::NoBashCommand),
@@ -574,5 +577,20 @@ mod tests {
         check("!! pwd", bash("pwd", true));
         check("!", refused(Refused::NoBashCommand));
         check("", Submission::Nothing);
+    }
+
+    #[test]
+    fn bash_mode_is_what_enter_runs_whatever_blanks_come_first() {
+        for text in ["!ls", " !ls", "\n !!ls", " !", "! ls", "ls !", "", " ", "/model !"] {
+            let mut prompt = PromptEditor::new();
+            prompt.composer.set_text(text);
+            let submission = classify(text.trim(), &session());
+            let is_bash =
+                matches!(submission, Submission::Bash { .. } | Submission::Refused(Refused::NoBashCommand));
+            assert_eq!(prompt.is_bash(), is_bash, "{text:?}");
+        }
+        let mut prompt = PromptEditor::new();
+        prompt.composer.paste(&"!true\n".repeat(20));
+        assert!(prompt.composer.text().starts_with("[paste") && prompt.is_bash());
     }
 }

@@ -40,7 +40,7 @@ impl<'a> Typed<'a> {
                 Some((command, text)) => Self::Argument { command, text: text.trim_start() },
             });
         }
-        let is_bash = is_first && before.starts_with('!');
+        let is_bash = is_first && before.trim_start().starts_with('!');
         let token = Token::last(before);
         let whole = &before[before.len() - token.n_bytes..];
         if whole.starts_with('@') && !is_bash {
@@ -137,6 +137,7 @@ mod tests {
         check("see @\"my @fi", Some(Typed::File(token("my @fi", 8, Some('"')))));
         check("!git clone git@host", None);
         check("!ls @x", None);
+        check(" !ls @x", None);
         check("ls ./sr", Some(Typed::Path(token("./sr", 4, None))));
         check("!cat ~/no", Some(Typed::Path(token("~/no", 4, None))));
         check("cat '/my fi", Some(Typed::Path(token("/my fi", 7, Some('\'')))));
