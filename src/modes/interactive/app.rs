@@ -186,7 +186,8 @@ impl App {
     // Submitting.
 
     pub(super) fn submit(&mut self, when_busy: WhenBusy, out: &mut Vec<Effect>) {
-        let submission = self.input.prompt.take(&self.session);
+        let InputArea { prompt, completion, .. } = &mut self.input;
+        let submission = prompt.take(&self.session, |name| completion.knows_provider(name));
         let kept = self.input.prompt.take_new_history();
         out.extend(kept.into_iter().map(|text| HistoryEffect::Keep(text).into()));
         match submission {

@@ -27,9 +27,7 @@ pub(super) fn enter_label(
     };
     let submission = classify(text.trim(), session);
     match submission {
-        _ if key_of(&submission).is_some_and(|argument| !is_provider(argument)) => {
-            enter("only the provider's name belongs here")
-        }
+        _ if key_of(&submission, &is_provider).is_some() => enter("only the provider's name belongs here"),
         Submission::Nothing => String::new(),
         Submission::DeliverQueue => enter("deliver queued messages now"),
         // What was not typed must be readable before it is run.

@@ -81,6 +81,7 @@ use appearance::{Looks, in_tmux};
 use clipboard::COPIED_BY_TERMINAL;
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
+use input_area::InputArea;
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use outside::Outside;
 use overlays::SummaryReview;
@@ -317,7 +318,9 @@ impl Interactive {
 
     /// Lets the session store the contents of the editor, if they changed.
     fn save_draft(&mut self) {
-        let (draft, tickets) = self.app.input.prompt.draft(&self.app.session.templates);
+        let InputArea { prompt, completion, .. } = &self.app.input;
+        let is_provider = |name: &str| completion.knows_provider(name);
+        let (draft, tickets) = prompt.draft(&self.app.session.templates, is_provider);
         self.effects.link.save_draft(draft, tickets);
         if let Some(save) = self.app.dialogs.summary().and_then(SummaryReview::take_change) {
             self.effects.link.send(save);

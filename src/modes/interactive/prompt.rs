@@ -113,8 +113,9 @@ impl PromptEditor {
         self.composer.expanded_start(LIMIT_BYTES)
     }
 
-    /// What becomes of the text; removes it from the editor unless it stays there.
-    pub(super) fn take(&mut self, session: &SessionState) -> Submission {
+    /// What becomes of the text; removes it from the editor unless it stays there. `is_provider` knows the names
+    /// that `/login` and `/logout` know.
+    pub(super) fn take(&mut self, session: &SessionState, is_provider: impl Fn(&str) -> bool) -> Submission {
         let text = self.composer.expanded_text();
         let trimmed = text.trim();
         let mut submission = classify(trimmed, session);
@@ -122,7 +123,7 @@ impl PromptEditor {
             return submission;
         }
         self.composer.take();
-        if key_of(&submission).is_none() {
+        if key_of(&submission, is_provider).is_none() {
             self.composer.add_to_history(trimmed);
             self.typed.push(trimmed.to_owned());
             self.of_session.push(trimmed.to_owned());
@@ -157,10 +158,14 @@ impl PromptEditor {
     }
 
     /// The contents of the editor, for the session to store, and the tickets of the messages
-    /// it contains or contained. What may be a key is left out.
-    pub(super) fn draft(&self, templates: &[PromptTemplate]) -> (PromptDraft, Vec<u64>) {
+    /// it contains or contained. What may be a key is left out; `is_provider` is as for [`Self::take`].
+    pub(super) fn draft(
+        &self,
+        templates: &[PromptTemplate],
+        is_provider: impl Fn(&str) -> bool,
+    ) -> (PromptDraft, Vec<u64>) {
         let text = self.composer.expanded_text();
-        let draft = self.attachments.prompt(without_key(&text, templates));
+        let draft = self.attachments.prompt(without_key(&text, templates, is_provider));
         // The ranges are those of the text as it is.
         let pastes = if draft.text == text { paste_ranges(&self.composer) } else { Vec::new() };
         (PromptDraft { pastes, ..draft }, self.tickets.clone())
@@ -294,22 +299,26 @@ fn typed_text(body: &EntryBody) -> Option<String> {
 
 /// The text up to what may be a key behind `/login` or `/logout`, which may be misspelt, but not as a template
 /// is called.
-fn without_key<'t>(text: &'t str, templates: &[PromptTemplate]) -> &'t str {
+fn without_key<'t>(
+    text: &'t str,
+    templates: &[PromptTemplate],
+    is_provider: impl Fn(&str) -> bool,
+) -> &'t str {
     let Some(line) = text.trim_start().strip_prefix('/').map(str::trim_start) else { return text };
     let name = commands::name_of(line);
     let argument = line.strip_prefix(name).unwrap_or_default();
     let is_template = templates.iter().any(|template| template.name == name);
-    if is_template || !may_lead_to_key(name, argument.trim()) {
+    if is_template || !may_lead_to_key(name, argument.trim(), is_provider) {
         return text;
     }
     text.strip_suffix(argument).unwrap_or(text)
 }
 
 /// What the user typed after `/login` or `/logout`, if it may be a key, which does not belong there.
-pub(super) fn key_of(submission: &Submission) -> Option<&str> {
+pub(super) fn key_of(submission: &Submission, is_provider: impl Fn(&str) -> bool) -> Option<&str> {
     let Submission::Command(line) = submission else { return None };
     let (command, argument) = commands::find(line)?;
-    may_lead_to_key(command.name, argument).then_some(argument)
+    may_lead_to_key(command.name, argument, is_provider).then_some(argument)
 }
 
 /// What follows the marks of a `!` command, and whether it is hidden from the model; `None` if `trimmed`, which
@@ -348,8 +357,8 @@ pub(super) fn classify(trimmed: &str, session: &SessionState) -> Submission {
 fn classify_command(line: &str, session: &SessionState) -> Option<Submission> {
     let name = commands::name_of(line);
     let (_, argument) = line.split_once(name).unwrap_or_default();
-    // A key behind a line break is no prompt either.
-    let has_key = may_lead_to_key(name, argument.trim());
+    // A key behind a line break is no prompt either, nor is a provider's name.
+    let has_key = may_lead_to_key(name, argument.trim(), |_| false);
     let line = line.to_owned();
     if commands::is_command(name) {
         if line.contains('\n') && !has_key {
@@ -401,15 +410,38 @@ mod tests {
         SessionState::of(&Arc::new(Model::default()), Path::new("/"))
     }
 
+    fn no_provider(_: &str) -> bool {
+        false
+    }
+
+    fn is_bedrock(name: &str) -> bool {
+        name == "Amazon Bedrock"
+    }
+
+    #[test]
+    fn name_of_a_provider_with_a_space_stays_in_history_and_draft() {
+        let mut prompt = PromptEditor::new();
+        for (typed, kept) in [
+            ("/login Amazon Bedrock", "/login Amazon Bedrock"),
+            ("/logout Amazon Bedrock", "/logout Amazon Bedrock"),
+            ("/login Amazon Bedrock KEY", "/login"),
+        ] {
+            prompt.composer.set_text(typed);
+            assert_eq!(prompt.draft(&[], is_bedrock).0.text, kept);
+            prompt.take(&session(), is_bedrock);
+        }
+        assert_eq!(prompt.take_new_history(), ["/login Amazon Bedrock", "/logout Amazon Bedrock"]);
+    }
+
     #[test]
     fn draft_of_a_session_opened_again_is_not_doubled() {
         let mut prompt = PromptEditor::new();
         prompt.composer.set_text("half a thought, and more");
         let taken = |text: &str| TakenQueue { draft: Some(text.into()), ..TakenQueue::default() };
         prompt.restore(taken("half a thought"));
-        assert_eq!(prompt.draft(&[]).0.text, "half a thought, and more");
+        assert_eq!(prompt.draft(&[], no_provider).0.text, "half a thought, and more");
         prompt.restore(taken("another"));
-        assert_eq!(prompt.draft(&[]).0.text, "another\n\nhalf a thought, and more");
+        assert_eq!(prompt.draft(&[], no_provider).0.text, "another\n\nhalf a thought, and more");
     }
 
     #[test]
@@ -424,10 +456,10 @@ mod tests {
         insert_image(&mut prompt.composer, number);
         prompt.composer.paste(&"line\n".repeat(12));
         let shown = "[image #1] [paste #1 +13 lines]";
-        let (draft, _) = prompt.draft(&[]);
+        let (draft, _) = prompt.draft(&[], no_provider);
         assert_eq!(prompt.composer.text(), shown);
 
-        let Submission::Prompt(sent) = prompt.take(&session()) else { panic!("it is a prompt") };
+        let Submission::Prompt(sent) = prompt.take(&session(), is_bedrock) else { panic!("it is a prompt") };
         assert_eq!((sent.images.len(), sent.text.lines().count()), (1, 12));
         prompt.prepend(vec![sent.clone()]);
         assert_eq!(prompt.composer.text(), shown, "from the queue");
@@ -438,11 +470,11 @@ mod tests {
         later.prepend(vec![draft]);
         assert_eq!(later.composer.text(), shown, "after a crash");
         later.composer.handle(EditorAction::DeleteCharBackward);
-        assert_eq!(later.draft(&[]).0.images, [image("a")]);
+        assert_eq!(later.draft(&[], no_provider).0.images, [image("a")]);
         later.composer.set_text("no image");
-        assert_eq!(later.draft(&[]).0.images, []);
+        assert_eq!(later.draft(&[], no_provider).0.images, []);
         later.composer.handle(EditorAction::Undo);
-        assert_eq!(later.draft(&[]).0.images, [image("a")]);
+        assert_eq!(later.draft(&[], no_provider).0.images, [image("a")]);
     }
 
     #[test]
@@ -465,9 +497,9 @@ mod tests {
     fn message_taken_back_does_not_replace_a_draft() {
         let mut prompt = PromptEditor::new();
         assert!(prompt.take_back("first".into()));
-        assert_eq!(prompt.draft(&[]).0.text, "first");
+        assert_eq!(prompt.draft(&[], no_provider).0.text, "first");
         assert!(!prompt.take_back("second".into()));
-        assert_eq!(prompt.draft(&[]).0.text, "first");
+        assert_eq!(prompt.draft(&[], no_provider).0.text, "first");
     }
 
     #[test]
@@ -475,7 +507,7 @@ mod tests {
         let mut prompt = PromptEditor::new();
         let submit = |prompt: &mut PromptEditor, text: &str| {
             prompt.composer.set_text(text);
-            prompt.take(&session());
+            prompt.take(&session(), is_bedrock);
         };
         submit(&mut prompt, "here");
         submit(&mut prompt, "/login openai sk-canary");
@@ -495,11 +527,18 @@ mod tests {
     #[test]
     fn a_key_behind_login_is_not_remembered() {
         let check = |line: &str, expected: bool| {
-            assert_eq!(key_of(&Submission::Command(line.to_owned())).is_some(), expected, "{line}");
+            assert_eq!(
+                key_of(&Submission::Command(line.to_owned()), is_bedrock).is_some(),
+                expected,
+                "{line}"
+            );
         };
         check("login openai sk-canary", true);
         check("login AKLT0123456789abcdef", true);
         check("login amazon-bedrock", false);
+        check("login Amazon Bedrock", false);
+        check("logout  Amazon Bedrock ", false);
+        check("login Amazon Bedrock KEY", true);
         check("login", false);
         check("model openai/gpt a", false);
     }
@@ -509,7 +548,7 @@ mod tests {
         let check = |typed: &str, expected: &str| {
             let mut prompt = PromptEditor::new();
             prompt.composer.set_text(typed);
-            assert_eq!(prompt.draft(&[]).0.text, expected, "{typed}");
+            assert_eq!(prompt.draft(&[], no_provider).0.text, expected, "{typed}");
         };
         check("/login groq KEYKEYKEY123456", "/login");
         check("/logout\nKEYKEYKEY123456 ", "/logout");
@@ -524,7 +563,7 @@ mod tests {
         let mut prompt = PromptEditor::new();
         prompt.composer.set_text("/login ");
         prompt.composer.paste(&"KEY1\n".repeat(20));
-        let (draft, _) = prompt.draft(&[]);
+        let (draft, _) = prompt.draft(&[], no_provider);
         assert_eq!((draft.text.as_str(), draft.pastes), ("/login", Vec::new()));
     }
 
@@ -543,8 +582,8 @@ mod tests {
         let mut prompt = PromptEditor::new();
         let typed = "/logic of the session's recovery";
         prompt.composer.set_text(typed);
-        assert_eq!(prompt.draft(&[]).0.text, "/logic");
-        assert_eq!(prompt.draft(&[template("logic")]).0.text, typed);
+        assert_eq!(prompt.draft(&[], no_provider).0.text, "/logic");
+        assert_eq!(prompt.draft(&[template("logic")], no_provider).0.text, typed);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(in super::super) fn on_done(app: &mut App, done: LoginDone, out: &mut Vec<Ef
                 (Some(provider), Purpose::Logout) => {
                     out.push(LoginEffect::Forget(provider.keys.id).into());
                 }
-                (None, _) if may_be_key(&name) => {
+                (None, _) if may_be_key(&name) && !app.input.completion.knows_provider(&name) => {
                     // Neither repeated nor put into the editor, whose text is stored as a draft.
                     app.fail("enter only the provider's name; pi asks for the key next");
                 }

@@ -124,11 +124,12 @@ pub(super) fn may_be_key(text: &str) -> bool {
 }
 
 /// Whether a command of this name, which may be misspelt by one letter, is followed by what may be a key.
-pub(super) fn may_lead_to_key(name: &str, argument: &str) -> bool {
+/// `is_provider` knows the names of providers, some of which have spaces like a name with a key.
+pub(super) fn may_lead_to_key(name: &str, argument: &str, is_provider: impl Fn(&str) -> bool) -> bool {
     let is_meant = |command: &str| {
         // One of any length is compared for each frame.
         name.len().abs_diff(command.len()) <= 1
             && strsim::damerau_levenshtein(&name.to_ascii_lowercase(), command) <= 1
     };
-    ["login", "logout"].into_iter().any(is_meant) && may_be_key(argument)
+    ["login", "logout"].into_iter().any(is_meant) && may_be_key(argument) && !is_provider(argument)
 }

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::ai::Catalog;
+
+use super::super::completion::ProviderChoice;
 use super::super::export::ExportRequest;
 use super::super::login::{LoginDone, LoginEffect, Purpose};
 use super::super::msg::EffectDone;
@@ -56,6 +59,14 @@ fn a_command_that_cannot_run_stays_in_the_editor() {
         assert!(!screen.contains("canary"), "{screen}");
         assert_eq!(stage.editor(), "|");
     }
+    // It is the name of a provider, for which nothing is stored.
+    let mut stage = Stage::new();
+    stage.app.input.completion.set_providers(ProviderChoice::of(&Catalog::builtin()));
+    let (wanted, providers) = (Some("Amazon Bedrock".to_owned()), providers());
+    let listed = LoginDone::Listed { purpose: Purpose::Logout, wanted, providers };
+    let screen = answer(&mut stage, EffectDone::Login(listed));
+    assert!(screen.contains("nothing is stored for"), "{screen}");
+    assert_eq!(stage.editor(), "/logout Amazon Bedrock|");
 }
 
 #[test]
