@@ -15,8 +15,8 @@ enum Fate {
     Bash {
         hidden: bool,
     },
+    /// Given to the session, which knows when it reaches the model.
     Sent,
-    Interrupts,
     /// The session refuses the prompt.
     MissingSkill,
     QueueDelivered,
@@ -38,8 +38,13 @@ fn promised(label: &str, text: &str, phase: Phase) -> Fate {
         "run, hidden from the model" => Fate::Bash { hidden: true },
         "deliver queued messages now" => Fate::QueueDelivered,
         "nothing to run yet" | "a command is still running" => Fate::Stays,
-        effect if effect.starts_with("interrupt with this") => Fate::Interrupts,
-        effect if effect.starts_with("steer ") || effect.starts_with("send after") => Fate::Sent,
+        effect
+            if ["interrupt with this", "steer ", "send after"]
+                .iter()
+                .any(|when| effect.starts_with(when)) =>
+        {
+            Fate::Sent
+        }
         effect if effect.starts_with("run /") => Fate::Runs,
         // The command refuses and clears it.
         "only the provider's name belongs here" => Fate::Runs,
@@ -48,6 +53,8 @@ fn promised(label: &str, text: &str, phase: Phase) -> Fate {
         effect if effect.ends_with(" takes no arguments") || effect.ends_with(" is not supported yet") => {
             Fate::Stays
         }
+        effect if effect.starts_with("wrong argument for /") => Fate::Stays,
+        effect if effect.starts_with('/') && effect.contains(" needs ") => Fate::Stays,
         effect => panic!("the border of {text:?} says {effect:?}"),
     }
 }
@@ -70,15 +77,13 @@ fn observed(stage: &mut Stage) -> Fate {
             }
             command if command == "DeliverNow" => Fate::QueueDelivered,
             _ if is_prompt && before.trim_start().starts_with("/skill:nope") => Fate::MissingSkill,
-            _ if is_prompt => {
-                let session = &stage.app.session;
-                let is_now = session.steering_delivery == SteeringDelivery::Now
-                    && session.phase != Phase::Compacting
-                    || crate::session::is_urgent(&before, &session.urgent_words);
-                if session.phase != Phase::Idle && is_now { Fate::Interrupts } else { Fate::Sent }
-            }
+            _ if is_prompt => Fate::Sent,
             _ => Fate::Runs,
         };
+    }
+    if is_kept && !before.trim().is_empty() {
+        let is_told = stage.app.status.hint.is_some() || stage.screen(100, 24).join("\n").contains("Error: ");
+        assert!(is_told, "{before:?} stays without a word");
     }
     match text(stage) {
         after if is_kept || after.is_empty() && before.trim().is_empty() => Fate::Stays,
@@ -147,6 +152,10 @@ fn border_says_what_enter_does_whatever_is_typed_and_happens() {
         "/compact --edit",
         "/reload",
         "/handoff a goal",
+        "/handoff",
+        "/thinking banana",
+        "/trace --tool",
+        "/export a.pdf",
         "/name",
         "/copy",
         "/queue",
