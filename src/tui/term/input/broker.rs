@@ -165,8 +165,8 @@ impl InputBroker {
     }
 
     /// Queries the terminal for cursor and size at one moment; blocks for the answer, usually some
-    /// milliseconds, and at most for two seconds, or 0.2 if the last query was not answered. The size is the system's if the terminal does not report
-    /// its own.
+    /// milliseconds, and at most for two seconds, or 0.2 if the last query was not answered. The size is
+    /// the system's if the terminal does not report its own.
     pub fn ask_screen(&mut self) -> ScreenReport {
         let (first, second) = match self.questions.take() {
             // It may have changed with the size of the screen.
@@ -214,8 +214,7 @@ impl InputBroker {
         self.cursor = None;
         self.sizes.clear();
         self.parser.expects_cursor = true;
-        let limit = if self.is_silent { ANSWER_LIMIT } else { CURSOR_LIMIT };
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now() + cursor_limit(self.is_silent);
         while self.cursor.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
             let Some(Ok(Some(bytes))) = self.reader.as_ref().map(|reader| reader.bytes_within(left)) else {
@@ -372,6 +371,11 @@ async fn until(at: Option<Instant>) {
     }
 }
 
+/// How long the answer about the cursor is waited for; `is_silent` is whether the last one did not come.
+fn cursor_limit(is_silent: bool) -> Duration {
+    if is_silent { ANSWER_LIMIT } else { CURSOR_LIMIT }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -415,15 +419,18 @@ mod tests {
 
     #[test]
     fn terminal_that_fell_silent_is_asked_less_and_waited_for_less_until_it_answers() {
-        let (mut broker, mut keys) = broker();
-        (broker.is_silent, broker.size_form) = (true, Some(SizeForm::Rows));
-        let asked_at = Instant::now();
-        assert_eq!(broker.wait_for_cursor(), None);
-        assert!(asked_at.elapsed() < CURSOR_LIMIT);
-        assert!(broker.is_silent && !broker.reports_size());
+        assert_eq!([false, true].map(cursor_limit), [CURSOR_LIMIT, ANSWER_LIMIT]);
+        let (mut silent, keys) = broker();
+        silent.size_form = Some(SizeForm::Rows);
+        // A terminal that is gone does not answer either.
+        drop(keys);
+        assert_eq!(silent.wait_for_cursor(), None);
+        assert!(silent.is_silent && !silent.reports_size());
+        let (mut answers, mut keys) = broker();
+        answers.is_silent = true;
         keys.write_all(b"\x1b[3;5R").unwrap();
-        assert_eq!(broker.wait_for_cursor(), Some(Position::new(4, 2)));
-        assert!(!broker.is_silent);
+        assert_eq!(answers.wait_for_cursor(), Some(Position::new(4, 2)));
+        assert!(!answers.is_silent);
     }
 
     #[test]
