@@ -87,11 +87,11 @@ impl ExternalEditor {
         }
     }
 
-    /// The text after the editor has ended so. If it does not count, or cannot be read, what the editor
-    /// has saved stays in the file, and the error names it.
+    /// Returns the text that the editor saved, after it ended with this status.
     ///
     /// # Errors
-    /// Why there is no text.
+    /// If the editor failed, or the text cannot be read. What was saved stays in the file then, and the error
+    /// contains its path.
     pub(super) fn text_after(&mut self, ended: &io::Result<ExitStatus>) -> Result<String, String> {
         let (command, read) = (self.command.clone(), fs::read(self.file.path()));
         let is_same = read.as_ref().is_ok_and(|saved| self.is_start(saved));
@@ -100,9 +100,9 @@ impl ExternalEditor {
                 .map(without_last_break)
                 .map_err(|_| self.keep(&format!("the text that {command} saved is not UTF-8"))),
             (Ok(status), _) if !status.success() && is_same => Err(format!(
-                "{command} exited with {status}; set externalEditor, VISUAL or EDITOR to use another editor"
+                "{command} failed ({status}); set externalEditor, VISUAL or EDITOR to use another editor"
             )),
-            (Ok(status), Ok(_)) => Err(self.keep(&format!("{command} exited with {status}"))),
+            (Ok(status), Ok(_)) => Err(self.keep(&format!("{command} failed ({status})"))),
             (Ok(_), Err(error)) => {
                 self.file.disable_cleanup(true);
                 Err(format!("cannot read {}, the text for {command}: {error}", self.file.path().display()))
@@ -191,7 +191,7 @@ mod tests {
         for end in ["exit 3", "kill -9 $$"] {
             let (text, saved, path) = after(&format!(r#"printf mine > "$1"; {end}"#)).await;
             let error = text.unwrap_err();
-            assert!(error.contains(" exited with exit status: "), "{error}");
+            assert!(error.contains(" failed (exit status: "), "{error}");
             assert_eq!(saved.as_deref(), Some("mine"));
             check_kept(&path, &error, b"mine");
         }
