@@ -405,8 +405,8 @@ async fn start_and_screen_are_reported_when_they_are_asked_for() {
     let size = format!("{}x{}", SIZE.width, SIZE.height);
     for fact in [
         format!("screen: {size}, main screen"),
-        format!("size of the system: {size}"),
-        format!("size of the terminal: {size}"),
+        format!("size reported by the system: {size}"),
+        format!("size reported by the terminal: {size}"),
     ] {
         assert!(report.lines().any(|line| line == fact), "{fact}: {report}");
     }

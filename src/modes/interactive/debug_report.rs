@@ -23,14 +23,17 @@ const MAX_ROWS: usize = 500;
 pub(super) struct ScreenFacts {
     /// Which screen is shown.
     pub(super) name: &'static str,
-    /// The size of the last frame, the one that the system knows, and what the terminal says.
+    /// The size of the last frame.
     pub(super) painted: Size,
+    /// The size that the system knows.
     pub(super) system: Option<Size>,
+    /// The size and the cursor that the terminal reports.
     pub(super) reported: ScreenReport,
     /// The rows of the last frame; `None` for blank ones.
     pub(super) rows: Vec<Option<Row>>,
-    /// First screen row of the window on the main screen, and document rows that are in the scrollback.
+    /// First screen row of the window on the main screen.
     pub(super) origin: u16,
+    /// Document rows that are in the scrollback.
     pub(super) pushed: usize,
     /// Document rows on the main screen.
     pub(super) in_view: Range<usize>,
@@ -45,9 +48,9 @@ pub(super) fn report(app: &App, screen: &ScreenFacts, answers: &TerminalAnswers)
     let facts = [
         ("session", session.unwrap_or_else(|| "in memory".to_owned())),
         ("screen", format!("{}, {name}", screen.painted)),
-        ("size of the system", size(screen.system)),
-        ("size of the terminal", size(reported.size)),
-        ("cursor of the terminal", cursor.unwrap_or_else(|| "unknown".to_owned())),
+        ("size reported by the system", size(screen.system)),
+        ("size reported by the terminal", size(reported.size)),
+        ("cursor reported by the terminal", cursor.unwrap_or_else(|| "unknown".to_owned())),
         ("window", format!("from screen row {}, {} rows in the scrollback", screen.origin, screen.pushed)),
         ("in view", format!("rows {}..{}", screen.in_view.start, screen.in_view.end)),
         ("terminal", format!("{answers:?}")),

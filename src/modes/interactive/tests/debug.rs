@@ -26,9 +26,9 @@ fn report_has_the_rows_of_the_screen_with_their_widths() {
     let text = report(&stage.app, &facts(Size::new(60, 20), rows), &Default::default());
     for line in [
         "screen: 60x20, main screen",
-        "size of the system: 59x19",
-        "size of the terminal: 58x18",
-        "cursor of the terminal: column 4, row 7",
+        "size reported by the system: 59x19",
+        "size reported by the terminal: 58x18",
+        "cursor reported by the terminal: column 4, row 7",
         "window: from screen row 3, 2 rows in the scrollback",
         "     0    0  \"\"",
         "     1    5  \"short\"",
