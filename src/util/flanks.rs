@@ -30,7 +30,7 @@ impl<'a> Marked<'a> {
         let mut done = 0;
         for (start, run) in runs(text) {
             let end = start + run.len();
-            let before = text[..start].chars().next_back().filter(|_| start > 0);
+            let before = text[..start].chars().next_back();
             let place = match before.zip(text[end..].chars().next()) {
                 Some((before, after)) if needs_mark(before, after) => start,
                 Some((before, after)) if needs_mark(after, before) => end,
@@ -54,7 +54,8 @@ impl<'a> Marked<'a> {
     }
 }
 
-/// A text of the parser without the marks.
+/// A text of the parser without the marks. A U+FDD0 of the source is removed too, in code as well: the parser does
+/// not report which one was put in, and no text contains this noncharacter to be shown.
 pub fn without_marks(text: &str) -> Cow<'_, str> {
     if text.contains(MARK) { Cow::Owned(text.replace(MARK, "")) } else { Cow::Borrowed(text) }
 }
