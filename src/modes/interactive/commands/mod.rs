@@ -45,14 +45,14 @@ pub(super) fn waits_for_agent(command: &Command, args: &str, session: &SessionSt
     session.phase != Phase::Idle && WAIT_FOR_AGENT.contains(&command.name) && !shows_draft
 }
 
-/// What a command's arguments are checked with before it runs: the reason to refuse them.
+/// Returns why the arguments of a command are invalid, or `None`; called before it runs.
 type Check = fn(&str, &SessionState) -> Option<String>;
 
 const CHECKS: &[(&str, Check)] = &[
-    ("compact", session::check_compact),
-    ("export", session::check_export),
-    ("thinking", model::check_level),
-    ("trace", session::check_trace),
+    ("compact", session::invalid_compact),
+    ("export", session::invalid_export),
+    ("thinking", model::invalid_level),
+    ("trace", session::invalid_trace),
 ];
 
 /// Why this command cannot do anything with these arguments.

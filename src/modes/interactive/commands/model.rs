@@ -38,8 +38,8 @@ fn open_scope(app: &mut App, out: &mut Vec<Effect>) {
     app.dialogs.open_scope(&app.session);
 }
 
-/// Why `/thinking` does not take this level.
-pub(super) fn check_level(args: &str, session: &SessionState) -> Option<String> {
+/// Returns why the arguments of `/thinking` are invalid, or `None`.
+pub(super) fn invalid_level(args: &str, session: &SessionState) -> Option<String> {
     if args.is_empty() || ThinkingLevel::parse(args).is_some() {
         return None;
     }

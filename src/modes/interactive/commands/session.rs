@@ -122,8 +122,8 @@ pub(super) const COMMANDS: &[Command] = &[
     Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(ScreenEffect::Quit.into()) },
 ];
 
-/// Why `/trace` does not take these options.
-pub(super) fn check_trace(args: &str, _: &SessionState) -> Option<String> {
+/// Returns why the arguments of `/trace` are invalid, or `None`.
+pub(super) fn invalid_trace(args: &str, _: &SessionState) -> Option<String> {
     call_filter(args).err()
 }
 
@@ -149,10 +149,8 @@ fn call_filter(args: &str) -> Result<CallFilter, String> {
 
 /// Shows the trace of what is on disk.
 fn trace(app: &mut App, args: &str, out: &mut Vec<Effect>) {
-    let filter = match call_filter(args) {
-        Ok(filter) => filter,
-        Err(why) => return app.fail(&why),
-    };
+    // Invalid arguments were refused before.
+    let Ok(filter) = call_filter(args) else { return };
     match app.session.path.clone().filter(|_| app.session.on_disk) {
         Some(path) => out.push(WorldEffect::ReadTrace { path, filter }.into()),
         None => app.tell("This session has no file to trace yet."),
@@ -216,8 +214,8 @@ pub(in super::super) fn ask_to_import(app: &mut App, path: PathBuf) {
     }
 }
 
-/// Why `/export` does not know what to write.
-pub(super) fn check_export(args: &str, _: &SessionState) -> Option<String> {
+/// Returns why the arguments of `/export` are invalid, or `None`.
+pub(super) fn invalid_export(args: &str, _: &SessionState) -> Option<String> {
     let is_known = args.is_empty() || ExportFormat::of_file(Path::new(unquoted(args))).is_some();
     (!is_known).then(|| "end the name of the file in .html, .md or .jsonl: /export FILE".to_owned())
 }
@@ -245,8 +243,8 @@ pub(in super::super) fn new_session(_: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::session(SessionCommand::New { if_busy: IfBusy::Refuse }));
 }
 
-/// Why `/compact` does not take this option.
-pub(super) fn check_compact(args: &str, _: &SessionState) -> Option<String> {
+/// Returns why the arguments of `/compact` are invalid, or `None`.
+pub(super) fn invalid_compact(args: &str, _: &SessionState) -> Option<String> {
     let option = args.split_whitespace().next().filter(|word| word.starts_with("--") && *word != "--edit")?;
     Some(format!("/compact has no option {option}; there is only --edit"))
 }
