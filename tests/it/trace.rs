@@ -501,5 +501,5 @@ fn the_trace_of_the_screen_is_filtered_and_paged() {
     pty.keys("\x1b");
     pty.wait("the closed trace", |rows| !rows.iter().any(|row| row.contains("Trace, ")));
     pty.keys("/trace --all\r");
-    pty.wait_text("/trace does not know “--all”");
+    pty.wait_text("/trace does not know \"--all\"");
 }

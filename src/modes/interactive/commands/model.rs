@@ -48,7 +48,7 @@ pub(super) fn invalid_level(args: &str, session: &SessionState) -> Option<String
         return Some(format!("{} has no thinking levels", session.model.id));
     }
     let names: Vec<&str> = levels.into_iter().map(ThinkingLevel::name).collect();
-    Some(format!("“{args}” is not a thinking level; use one of {}", names.join(", ")))
+    Some(format!("\"{args}\" is not a thinking level; use one of {}", names.join(", ")))
 }
 
 fn thinking(app: &mut App, args: &str, out: &mut Vec<Effect>) {

@@ -140,7 +140,7 @@ fn call_filter(args: &str) -> Result<CallFilter, String> {
             }
             other => {
                 let options = "--failed, --slow and --tool NAME";
-                return Err(format!("/trace does not know “{other}”; its options are {options}"));
+                return Err(format!("/trace does not know \"{other}\"; its options are {options}"));
             }
         }
     }
