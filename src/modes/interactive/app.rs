@@ -601,13 +601,13 @@ impl App {
             }
             EffectDone::Importable(path) => commands::ask_to_import(self, path),
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
-            EffectDone::Told(text) => self.status.hint = Some(text),
+            EffectDone::Hint(text) => self.status.hint = Some(text),
             EffectDone::Report(done) => self.dialogs.on_report(done),
             EffectDone::NotCopied(text) => {
                 self.status.hint = Some(COPIED_BY_TERMINAL.to_owned());
                 out.push(ScreenEffect::Control(Control::Copy(text)).into());
             }
-            EffectDone::Exported(text) => self.tell(&text),
+            EffectDone::Notice(text) => self.tell(&text),
             EffectDone::SecretsFound { request, found } => {
                 self.dialogs.show(export::question(&request, &found));
             }

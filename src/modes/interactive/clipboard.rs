@@ -92,7 +92,7 @@ impl Effects {
             };
             drop(done.send(match result {
                 Ok(read) => EffectDone::Attached(read),
-                Err(problem) => EffectDone::Told(problem),
+                Err(problem) => EffectDone::Hint(problem),
             }));
         });
     }

@@ -85,14 +85,14 @@ fn write_rows<R: Borrow<Row>>(
 }
 
 impl Effects {
-    /// Writes the report to a file for its owner alone; answers with [`EffectDone::Exported`].
+    /// Writes the report to a file for its owner alone; answers with [`EffectDone::Notice`].
     pub(super) fn write_debug_report(&self, text: String) {
         let (dirs, done) = (self.services.dirs.clone(), self.done.clone());
         tokio::task::spawn_blocking(move || {
             let path = dirs.agent.join(FILE);
             let shown = paths::display(&path, dirs.home.as_deref());
             drop(done.send(match atomic_file::write_owner_only(&path, text.as_bytes()) {
-                Ok(()) => EffectDone::Exported(format!(
+                Ok(()) => EffectDone::Notice(format!(
                     "Wrote what is on the screen to {shown}. It contains the conversation as it is shown."
                 )),
                 Err(error) => EffectDone::Failed(format!("cannot write {shown}: {error}")),

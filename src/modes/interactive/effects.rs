@@ -323,13 +323,13 @@ impl Effects {
         !remote && has_display
     }
 
-    /// Copies to this machine's clipboard; answers with [`EffectDone::Told`], or with
+    /// Copies to this machine's clipboard; answers with [`EffectDone::Hint`], or with
     /// [`EffectDone::NotCopied`] if that fails: the terminal may have a clipboard of its own.
     pub(super) fn copy(&self, text: String) {
         let (clipboard, done) = (self.clipboard.clone(), self.done.clone());
         tokio::task::spawn_blocking(move || {
             drop(done.send(match clipboard.copy(&text) {
-                Ok(()) => EffectDone::Told("copied".to_owned()),
+                Ok(()) => EffectDone::Hint("copied".to_owned()),
                 Err(_) => EffectDone::NotCopied(text),
             }));
         });

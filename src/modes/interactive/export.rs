@@ -61,8 +61,8 @@ impl Effects {
             let write = move || source.write_file(format, secrets, 0, &path, ExistingFile::Keep);
             let Ok(written) = tokio::task::spawn_blocking(write).await else { return };
             drop(done.send(match written {
-                Ok(0) => EffectDone::Exported(format!("Exported the session to {shown}.")),
-                Ok(n_lost) => EffectDone::Exported(format!(
+                Ok(0) => EffectDone::Notice(format!("Exported the session to {shown}.")),
+                Ok(n_lost) => EffectDone::Notice(format!(
                     "Exported the session to {shown}. Entries that could not be read are missing: {n_lost}."
                 )),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

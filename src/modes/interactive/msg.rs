@@ -52,7 +52,7 @@ pub(super) enum ScreenEffect {
     StartOver(StartOver),
     /// Clears screen and scrollback and writes the transcript again.
     Replay,
-    /// Writes what is on the screen to a file; answers with [`EffectDone::Exported`].
+    /// Writes what is on the screen to a file; answers with [`EffectDone::Notice`].
     ReportScreen,
     Quit,
 }
@@ -176,8 +176,8 @@ pub(super) enum EffectDone {
         request: ExportRequest,
         found: SecretReport,
     },
-    /// A file was written.
-    Exported(String),
+    /// A notice for the transcript, such as about a file that was written.
+    Notice(String),
     /// A command that would cancel running work; the user decides.
     Busy(SessionCommand),
     Report(ReportDone),
@@ -190,7 +190,8 @@ pub(super) enum EffectDone {
     },
     /// The file is a session.
     Importable(PathBuf),
-    Told(String),
+    /// A hint in the status line.
+    Hint(String),
     /// A text that tmux did not take for the clipboard.
     NotCopied(String),
 }

@@ -121,7 +121,7 @@ fn shell_advice(is_chosen: bool, shell: Option<&Path>) -> Option<String> {
 }
 
 impl Effects {
-    /// Says that tmux hides keys, if it answers and does. Answers with [`EffectDone::Told`].
+    /// Says that tmux hides keys, if it answers and does. Answers with [`EffectDone::Hint`].
     pub(super) fn check_tmux(&self) {
         if !in_tmux(&self.env) {
             return;
@@ -130,7 +130,7 @@ impl Effects {
         tokio::task::spawn_blocking(move || {
             if tmux_extended_keys(&env).as_deref() == Some("off") {
                 let text = "tmux hides shift+enter and ctrl+enter; /doctor shows how to change that";
-                drop(done.send(EffectDone::Told(text.to_owned())));
+                drop(done.send(EffectDone::Hint(text.to_owned())));
             }
         });
     }

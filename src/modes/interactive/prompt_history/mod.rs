@@ -116,7 +116,7 @@ impl Effects {
             HistoryEffect::Search if is_kept => self.read_history(path, None),
             HistoryEffect::Search => {
                 let text = "no prompts are kept, because the setting promptHistory is off";
-                drop(self.done.send(EffectDone::Told(text.to_owned())));
+                drop(self.done.send(EffectDone::Hint(text.to_owned())));
             }
             HistoryEffect::Keep(text) if is_kept => {
                 let at_ms = self.services.clock.now_ms();
