@@ -558,6 +558,9 @@ mod tests {
         check("/LOGUOT KEYKEYKEY123456", "/LOGUOT");
         check("/login  groq ", "/login  groq ");
         check("/logs of the last 24 hours", "/logs of the last 24 hours");
+        check("/log KEYKEYKEY123456", "/log");
+        check("/LOG groq sk-ant-api03-abcdefghijklmnop", "/LOG");
+        check("/log of the last 24 hours", "/log of the last 24 hours");
         check("login KEYKEYKEY123456", "login KEYKEYKEY123456");
         check("/", "/");
         let mut prompt = PromptEditor::new();

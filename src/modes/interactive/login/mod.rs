@@ -123,7 +123,12 @@ pub(super) fn may_be_key(text: &str) -> bool {
     is_long || text.contains(char::is_whitespace) || !find_secrets(text).is_empty()
 }
 
-/// Whether a command of this name, which may be misspelt by one letter, is followed by what may be a key.
+/// Whether it is several words without anything that is known to be a key.
+fn is_prose(text: &str) -> bool {
+    text.contains(char::is_whitespace) && find_secrets(text).is_empty()
+}
+
+/// Whether a command of this name, which may be misspelt by one letter or cut short, is followed by what may be a key.
 /// `is_provider` knows the names of providers, some of which have spaces like a name with a key.
 pub(super) fn may_lead_to_key(name: &str, argument: &str, is_provider: impl Fn(&str) -> bool) -> bool {
     let is_meant = |command: &str| {
@@ -131,5 +136,12 @@ pub(super) fn may_lead_to_key(name: &str, argument: &str, is_provider: impl Fn(&
         name.len().abs_diff(command.len()) <= 1
             && strsim::damerau_levenshtein(&name.to_ascii_lowercase(), command) <= 1
     };
-    ["login", "logout"].into_iter().any(is_meant) && may_be_key(argument) && !is_provider(argument)
+    // `/log of yesterday` is more likely to be a text.
+    let is_cut_short = |command: &str| {
+        name.len() >= 3 && command.starts_with(&name.to_ascii_lowercase()) && !is_prose(argument)
+    };
+    let commands = ["login", "logout"];
+    commands.into_iter().any(|command| is_meant(command) || is_cut_short(command))
+        && may_be_key(argument)
+        && !is_provider(argument)
 }
