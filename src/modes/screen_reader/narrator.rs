@@ -392,7 +392,7 @@ fn texts(queue: &QueueView) -> impl Iterator<Item = &String> {
 }
 
 fn selection(state: &SessionState) -> String {
-    format!("Model {}, thinking {}.", state.model.id, state.thinking)
+    format!("Model {}, thinking {}.", state.model.reference(), state.thinking)
 }
 
 #[cfg(test)]
@@ -577,8 +577,11 @@ mod tests {
             change(&mut session.state);
             session.narrator.on_event(&SessionEvent::SelectionChanged, &session.state)
         };
-        assert_eq!(changed(&|_| ()), ["Model m, thinking off."]);
+        assert_eq!(changed(&|_| ()), ["Model p/m, thinking off."]);
         assert_eq!(changed(&|state| state.name = Some("abc".to_owned())), [""; 0]);
-        assert_eq!(changed(&|state| state.thinking = ThinkingLevel::High), ["Model m, thinking high."]);
+        assert_eq!(changed(&|state| state.thinking = ThinkingLevel::High), ["Model p/m, thinking high."]);
+        // Another provider may have a model with the same id.
+        let other = changed(&|state| Arc::make_mut(&mut state.model).provider = "q".into());
+        assert_eq!(other, ["Model q/m, thinking high."]);
     }
 }
