@@ -47,7 +47,7 @@ async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
     let said = [
         "Working.",
         "Running bash: echo out; exit 3",
-        "Error: this failed: bash: echo out; exit 3",
+        "Failed: bash: echo out; exit 3",
         "It failed.",
         "Shall I retry?",
         "Done. Your turn.",

@@ -256,7 +256,7 @@ impl Narrator {
                 _ => None,
             })
             .collect();
-        let mut lines = vec![format!("Error: this failed: {name}")];
+        let mut lines = vec![format!("Failed: {name}")];
         lines.extend(
             text.lines().filter(|line| !line.trim().is_empty()).take(MAX_RESULT_LINES).map(str::to_owned),
         );
@@ -432,7 +432,7 @@ mod tests {
             let result = Arc::new(if is_error { result.failed().build() } else { result.build() });
             AgentEvent::ToolEnd { call_id: call.id.clone(), result }
         };
-        assert_eq!(say(&mut narrator, end(&failed, true)), ["Error: this failed: bash: false", "why"]);
+        assert_eq!(say(&mut narrator, end(&failed, true)), ["Failed: bash: false", "why"]);
         assert_eq!(say(&mut narrator, end(&done, false)), ["Done: bash: sleep 1"]);
     }
 
