@@ -12,16 +12,17 @@ use crate::session::{
     EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionEvent, SessionMessage, SessionState,
     SummarySource,
 };
+use crate::tui::text::truncate_middle;
 use crate::util::visible::spell_out;
 
 use super::spoken::{MarkdownReader, read_out};
 
 /// Rows of a tool's result or a command's output that are read out.
 const MAX_RESULT_LINES: usize = 5;
-/// Characters of a line about a call.
-const MAX_CALL_CHARS: usize = 200;
-/// Characters of what a call or a message is called afterwards.
-const MAX_NAME_CHARS: usize = 60;
+/// Cells of a line about a call.
+const MAX_CALL_CELLS: usize = 200;
+/// Cells of what a call or a message is called afterwards.
+const MAX_NAME_CELLS: usize = 60;
 
 /// What has been said so far of the answer that is being given.
 #[derive(Debug, Default)]
@@ -164,9 +165,9 @@ impl Narrator {
             },
             AgentEvent::ToolStart { call } => {
                 let what = describe(call);
-                let (name, number) = self.call_name(&shortened(&what, MAX_NAME_CHARS));
+                let (name, number) = self.call_name(&truncate_middle(&what, MAX_NAME_CELLS));
                 self.calls.push((call.id.clone(), name));
-                one(format!("Running {}{number}", shortened(&what, MAX_CALL_CHARS)))
+                one(format!("Running {}{number}", truncate_middle(&what, MAX_CALL_CELLS)))
             }
             AgentEvent::ToolEnd { call_id, result } => self.on_result(call_id, result),
             AgentEvent::TurnStart
@@ -313,7 +314,7 @@ impl Narrator {
     /// A message of the user was sent. One that did not come from the queue was typed just now.
     fn on_delivered(&mut self) -> Vec<String> {
         let Some(text) = self.leaving.pop_front() else { return Vec::new() };
-        one(format!("Delivered your message: {}", shortened(&on_one_line(&text), MAX_NAME_CHARS)))
+        one(format!("Delivered your message: {}", truncate_middle(&on_one_line(&text), MAX_NAME_CELLS)))
     }
 
     /// The event also reports other changes, such as that of the session's name.
@@ -372,18 +373,6 @@ fn describe(call: &ToolCall) -> String {
 
 fn on_one_line(text: &str) -> String {
     spell_out(text, Some(" ")).0.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The beginning and the end of a text that is longer than `n_chars`: paths often begin alike.
-fn shortened(text: &str, n_chars: usize) -> String {
-    let n_all = text.chars().count();
-    if n_all <= n_chars {
-        return text.to_owned();
-    }
-    let n_end = n_chars / 2;
-    let beginning: String = text.chars().take(n_chars - n_end - 1).collect();
-    let end: String = text.chars().skip(n_all - n_end).collect();
-    format!("{beginning}…{end}")
 }
 
 /// The queued messages, in the order of their delivery.
