@@ -17,14 +17,14 @@ use crate::util::visible::spell_out;
 
 use super::spoken::{MarkdownReader, read_out};
 
-/// Rows of a tool's result or a command's output that are read out.
+/// Lines of the result of a failed call that are read out.
 const MAX_RESULT_LINES: usize = 5;
 /// Cells of a line about a call.
 const MAX_CALL_CELLS: usize = 200;
 /// Cells of what a call or a message is called afterwards.
 const MAX_NAME_CELLS: usize = 60;
 
-/// What has been said so far of the answer that is being given.
+/// Turns the events of a session into lines, and keeps what later lines depend on.
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
     /// Blocks of the answer that are text.
@@ -43,6 +43,7 @@ pub(super) struct Narrator {
     selection: Option<String>,
     /// Output of the user's command that is not a whole line yet.
     output: String,
+    /// The last answer with text, as the model gave it.
     last_answer: String,
 }
 

@@ -1,9 +1,9 @@
 //! Reads Markdown as a person would: without the marks of its formatting.
 //!
-//! Works line by line, because an answer is read as it arrives. Code keeps its characters, and so do
-//! tables. Lines are judged by the ones before them, so that a line of a table is known by its first
-//! character, and indented code only outside of lists. Only a line that ends with a backslash waits for the
-//! next one, which decides whether that is a line break. Comments of HTML are left out, as on the screen.
+//! Works line by line, because an answer is read as it arrives. Code and tables keep their characters, and
+//! comments of HTML are left out, as on the screen. A line is judged by itself and what came before it: a
+//! line of a table is one that begins with `|`, and indented lines are code only outside of lists. Only a
+//! line that ends with a backslash waits for the next one, which decides whether that is a line break.
 
 use std::ops::Range;
 
@@ -262,7 +262,7 @@ fn without_block_marks(line: &str) -> &str {
 fn without_inline_marks(line: &str) -> String {
     let mut text = String::new();
     let mut links: Vec<(String, String, usize)> = Vec::new();
-    let mut depth = 0_usize;
+    let mut in_paragraph = false;
     let parser = Parser::new_ext(line, Options::ENABLE_STRIKETHROUGH);
     // `[1]: https://example.com` is no text for the parser.
     if parser.reference_definitions().iter().next().is_some() {
@@ -270,22 +270,22 @@ fn without_inline_marks(line: &str) -> String {
     }
     for event in parser {
         match event {
-            Event::Start(Tag::Paragraph) if depth == 0 => depth = 1,
-            Event::End(TagEnd::Paragraph) => depth = 0,
-            Event::Start(Tag::HtmlBlock) if depth == 0 && is_line_break(line) => return String::new(),
-            Event::Start(Tag::HtmlBlock) if depth == 0 => return without_comments(line),
+            Event::Start(Tag::Paragraph) if !in_paragraph => in_paragraph = true,
+            Event::End(TagEnd::Paragraph) => in_paragraph = false,
+            Event::Start(Tag::HtmlBlock) if !in_paragraph && is_line_break(line) => return String::new(),
+            Event::Start(Tag::HtmlBlock) if !in_paragraph => return without_comments(line),
             // A rule, a table without its head and the like.
-            _ if depth == 0 => return line.to_owned(),
+            _ if !in_paragraph => return line.to_owned(),
             Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
                 links.push((dest_url.to_string(), title.to_string(), text.len()));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
                 let Some((address, title, start)) = links.pop() else { continue };
                 let is_address = text.get(start..) == Some(address.as_str());
-                let told = [address, title].into_iter().skip(usize::from(is_address));
-                let told: Vec<String> = told.filter(|text| !text.is_empty()).collect();
-                if !told.is_empty() {
-                    text.extend([" (", &told.join(", "), ")"]);
+                let target = [address, title].into_iter().skip(usize::from(is_address));
+                let target: Vec<String> = target.filter(|text| !text.is_empty()).collect();
+                if !target.is_empty() {
+                    text.extend([" (", &target.join(", "), ")"]);
                 }
             }
             Event::InlineHtml(tag) if is_line_break(&tag) => text.push('\n'),
