@@ -41,6 +41,8 @@ struct Fence {
     marks: String,
     /// In how many quotes it is.
     n_quotes: usize,
+    /// The column of the item it is in; of the fence itself, if that is not known.
+    column: usize,
 }
 
 impl MarkdownReader {
@@ -66,6 +68,9 @@ impl MarkdownReader {
         if let Some(held) = self.held.take() {
             self.line(held, false, &mut read);
         }
+        if self.fence.take().is_some() {
+            read.push(END_OF_CODE.to_owned());
+        }
         read
     }
 
@@ -73,14 +78,15 @@ impl MarkdownReader {
     fn line(&mut self, mut line: String, is_break: bool, read: &mut Vec<String>) {
         if let Some(fence) = self.fence.take() {
             let (n_quotes, code) = without_quotes(&line, fence.n_quotes);
-            let is_end = code.trim_start().starts_with(&fence.marks)
+            let is_end = indent(code) < fence.column + CODE_INDENT
+                && code.trim_start().starts_with(&fence.marks)
                 && code.trim_matches(['`', '~', ' ', '\t']).is_empty();
             if n_quotes == fence.n_quotes && !is_end {
                 read.push(code.to_owned());
                 self.fence = Some(fence);
                 return;
             }
-            read.push("End of code.".to_owned());
+            read.push(END_OF_CODE.to_owned());
             if n_quotes == fence.n_quotes {
                 return;
             }
@@ -98,9 +104,11 @@ impl MarkdownReader {
                 return;
             }
         }
-        if let Some((fence, language)) = opened_fence(&line) {
+        if let Some((fence, language)) = opened_fence(&line, self.in_list) {
             read.push(if language.is_empty() { "Code:".to_owned() } else { format!("Code, {language}:") });
             self.in_text = false;
+            // Without indentation it is behind the list.
+            self.in_list = item(line.trim_start()).is_some() || (self.in_list && indent(&line) > 0);
             self.fence = Some(fence);
             return;
         }
@@ -155,6 +163,7 @@ pub(super) fn read_out(text: &str) -> Vec<String> {
     read
 }
 
+const END_OF_CODE: &str = "End of code.";
 const COMMENT: &str = "<!--";
 const COMMENT_END: &str = "-->";
 
@@ -191,18 +200,31 @@ fn is_line_break(tag: &str) -> bool {
 
 /// The block of code that a line opens, in quotes and items or not, and what it says of its
 /// language.
-fn opened_fence(line: &str) -> Option<(Fence, &str)> {
-    let (mut n_quotes, mut rest) = without_quotes(line, usize::MAX);
-    while let Some(after) = item(rest.trim_start()) {
+///
+/// A line that is indented like code opens none. In a quote or below an item any indentation may be that of
+/// an item.
+fn opened_fence(line: &str, in_list: bool) -> Option<(Fence, &str)> {
+    let (mut n_quotes, mut behind_quotes) = without_quotes(line, usize::MAX);
+    let (mut rest, mut is_below_item, mut is_in_item) = (behind_quotes, in_list || n_quotes > 0, false);
+    loop {
+        if !is_below_item && indent(rest) >= CODE_INDENT {
+            return None;
+        }
+        let Some(after) = item(rest.trim_start()) else { break };
         let (n_inner, inner) = without_quotes(after, usize::MAX);
-        (n_quotes, rest) = (n_quotes + n_inner, inner);
+        if n_inner > 0 {
+            behind_quotes = inner;
+        }
+        (n_quotes, rest, is_below_item, is_in_item) = (n_quotes + n_inner, inner, false, true);
     }
     let rest = rest.trim_start();
+    let before = &behind_quotes[..behind_quotes.len() - rest.len()];
+    let column = if is_below_item || is_in_item { columns(before) } else { 0 };
     let mark = rest.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let info = rest.trim_start_matches(mark);
     let marks = &rest[..rest.len() - info.len()];
     let is_fence = marks.len() >= 3 && (mark == '~' || !info.contains('`'));
-    let fence = Fence { marks: marks.to_owned(), n_quotes };
+    let fence = Fence { marks: marks.to_owned(), n_quotes, column };
     is_fence.then(|| (fence, info.trim()))
 }
 
@@ -232,10 +254,11 @@ fn heading(text: &str) -> Option<&str> {
 
 /// Columns of blanks that a line begins with.
 fn indent(line: &str) -> usize {
-    line.chars()
-        .map_while(|c| [(' ', 1), ('\t', CODE_INDENT)].iter().find(|(blank, _)| *blank == c))
-        .map(|(_, n)| n)
-        .sum()
+    columns(&line[..line.len() - line.trim_start_matches([' ', '\t']).len()])
+}
+
+fn columns(text: &str) -> usize {
+    text.chars().map(|c| if c == '\t' { CODE_INDENT } else { 1 }).sum()
 }
 
 /// A line without the marks of its formatting, unless it is one of a table.
@@ -354,6 +377,28 @@ mod tests {
         );
         check(">> ~~~\n> > a\n> *b*", &["Code:", "a", "End of code.", "> b"]);
         check("- ```sh\n  > a\n  ```\n- *b*", &["Code, sh:", "  > a", "End of code.", "- b"]);
+    }
+
+    #[test]
+    fn indented_marks_of_code_are_text_of_it() {
+        check("```md\n    ```\n*a*\n   ```\n*b*", &["Code, md:", "    ```", "*a*", "End of code.", "b"]);
+        check("a\n\n    ```\n    b\n\n*c*", &["a", "", "    ```", "    b", "", "c"]);
+        check("-     ```\n*a*", &["- ```", "a"]);
+        check("- ```\n      ```\n  ```\n*a*", &["Code:", "      ```", "End of code.", "a"]);
+        check(
+            "1. a\n   - b\n\n     ```\n         ```\n     ```\n*c*",
+            &["1. a", "   - b", "", "Code:", "         ```", "End of code.", "c"],
+        );
+        check(
+            "> - a\n>   - b\n>\n>     ```\n>     c\n>     ```",
+            &["> - a", ">   - b", ">", "Code:", "    c", "End of code."],
+        );
+    }
+
+    #[test]
+    fn code_ends_with_its_text() {
+        check("```sh\nls", &["Code, sh:", "ls", "End of code."]);
+        check("> ```", &["Code:", "End of code."]);
     }
 
     #[test]
