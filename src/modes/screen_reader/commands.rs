@@ -1,7 +1,8 @@
 //! TABLE: the slash commands of screen-reader mode.
 
 use crate::ai::ThinkingLevel;
-use crate::session::{IfBusy, Scope, SessionCommand, list};
+use crate::session::{IfBusy, Scope, SessionCommand, SessionSummary, list};
+use crate::tui::text::{visible_line, visible_name};
 use crate::util::counted;
 
 use super::super::changelog;
@@ -166,12 +167,7 @@ fn resume(talk: &mut Talk, args: &str) -> Next {
     let items: Vec<MenuItem> = sessions
         .into_iter()
         .map(|session| MenuItem {
-            label: format!(
-                "{}, {}, {}",
-                title(&session),
-                age(now_ms, session.modified_ms),
-                counted(session.n_messages as u64, "message")
-            ),
+            label: label(&session, now_ms),
             command: SessionCommand::Open { path: session.path, if_busy: IfBusy::Refuse },
         })
         .collect();
@@ -182,12 +178,19 @@ fn resume(talk: &mut Talk, args: &str) -> Next {
     offer(talk, Menu::new("Sessions, the latest first:", items), args)
 }
 
+/// A session in one line.
+fn label(session: &SessionSummary, now_ms: u64) -> String {
+    let title = visible_line(title(session));
+    let n_messages = counted(session.n_messages as u64, "message");
+    format!("{title}, {}, {n_messages}", age(now_ms, session.modified_ms))
+}
+
 fn name(talk: &mut Talk, args: &str) -> Next {
     if args.is_empty() {
         say(&["Error: type the name after the command: /name TEXT".to_owned()]);
     } else {
         talk.request(SessionCommand::SetName { name: args.to_owned() });
-        say(&[format!("This session is now called “{args}”.")]);
+        say(&[format!("This session is now called “{}”.", visible_name(args))]);
     }
     Next::GoOn
 }
@@ -195,6 +198,24 @@ fn name(talk: &mut Talk, args: &str) -> Next {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_sessions_show_what_cannot_be_seen() {
+        let session = SessionSummary {
+            path: "/s.jsonl".into(),
+            id: "s".to_owned(),
+            cwd: "/p".to_owned(),
+            name: Some("a\u{200b}b \u{202e}txt\nc".to_owned()),
+            first_message: None,
+            n_messages: 2,
+            created_ms: None,
+            modified_ms: 0,
+            parent: None,
+        };
+        let label = label(&session, 0);
+        assert!(label.starts_with("a<U+200B>b <U+202E>txt c, "), "{label}");
+        assert!(label.ends_with(", 2 messages"), "{label}");
+    }
 
     #[test]
     fn every_command_has_a_name_of_its_own_and_help() {

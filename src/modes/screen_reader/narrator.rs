@@ -12,7 +12,7 @@ use crate::session::{
     EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionEvent, SessionMessage, SessionState,
     SummarySource,
 };
-use crate::tui::text::truncate_middle;
+use crate::tui::text::{truncate_middle, visible_name};
 use crate::util::visible::spell_out;
 
 use super::spoken::{MarkdownReader, read_out};
@@ -131,7 +131,7 @@ impl Narrator {
     fn on_opened(&mut self, opened: &Opened, state: &SessionState) -> Vec<String> {
         *self = Self { queue: Arc::clone(&state.queue), ..Self::default() };
         self.selection = Some(selection(state));
-        let name = state.name.as_ref().map_or_else(String::new, |name| format!(" “{name}”"));
+        let name = state.name.as_ref().map_or_else(String::new, |name| format!(" “{}”", visible_name(name)));
         let mut lines = vec![format!("Session{name}, model {}.", state.model.id)];
         let answer = opened.tail.iter().rev().find_map(|entry| match &entry.body {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
