@@ -255,7 +255,7 @@ impl Tail {
         let full = match &self.spill {
             Spill::File(file) if file.n_left_out() > 0 => {
                 let left_out = format_size(file.n_left_out());
-                format!("Full output without {left_out} in the middle: {}", file.path().display())
+                format!("Output without {left_out} in the middle: {}", file.path().display())
             }
             Spill::File(file) => format!("Full output: {}", file.path().display()),
             Spill::Failed(error) => format!("The full output could not be saved: {error}"),
@@ -609,7 +609,7 @@ mod tests {
         assert_eq!(
             tail.notice(&tail.truncation()).unwrap(),
             format!(
-                "[Showing lines 18001-20000 of 20000. Full output without {size} in the middle: {}]",
+                "[Showing lines 18001-20000 of 20000. Output without {size} in the middle: {}]",
                 path.display()
             ),
         );

@@ -70,11 +70,11 @@ pub(super) fn read(source: &OutputSource) -> String {
         Ok((text, 0)) => text,
         Ok((text, n_left_out)) => {
             let n = grouped(n_left_out);
-            format!("[The first {n} bytes are left out; the whole output is in {path}]\n{text}")
+            format!("[The first {n} bytes of {path} are left out]\n{text}")
         }
         Err(error) => {
             format!(
-                "[The whole output was in {path}, which cannot be read: {error}. The session has:]\n{}",
+                "[More of the output was in {path}, which cannot be read: {error}. The session has:]\n{}",
                 output.text
             )
         }
@@ -261,7 +261,7 @@ mod tests {
         drop(file);
         let left = all_of(&tree, 0);
         assert!(
-            left.starts_with(&format!("[The whole output was in {path}, which cannot be read")),
+            left.starts_with(&format!("[More of the output was in {path}, which cannot be read")),
             "{left}"
         );
         assert!(left.ends_with("\nlast"), "{left}");
@@ -291,5 +291,10 @@ mod tests {
         write!(file, "\nthe end").unwrap();
         let (text, n_left_out) = read_end(file.path()).unwrap();
         assert_eq!((text.as_str(), n_left_out), ("the end", MAX_BYTES + 1));
+        // The file may lack the middle of the output, so nothing is said of the whole.
+        let path = file.path().to_str().unwrap().to_owned();
+        let tree = tree_of(&[result("the end", json!({"fullOutputPath": path, "truncation": {}}))]);
+        let expected = format!("[The first 16,777,217 bytes of {path} are left out]\nthe end");
+        assert_eq!(all_of(&tree, 0), expected);
     }
 }

@@ -38,7 +38,9 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
     if let Some(remark) = parts.remark {
         line(&sanitize_line(remark), Token::Warning);
         if has_file(state) {
-            line("/output shows all of it", Token::Muted);
+            // The file of a very long output lacks the middle.
+            let what = if remark.contains(" in the middle: ") { "what was saved" } else { "all of it" };
+            line(&format!("/output shows {what}"), Token::Muted);
         }
     }
     if let Some(status) = parts.status {
@@ -55,7 +57,7 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
     rows
 }
 
-/// Whether a file has the whole output.
+/// Whether a file has the output, or most of it.
 fn has_file(state: &ToolState<'_>) -> bool {
     state.output.as_ref().and_then(|output| output.details?.get("fullOutputPath")).is_some()
 }

@@ -272,6 +272,15 @@ fn bash_with_cut_output() {
     | Took 1.2s
     |
     ");
+    let mut stage = called(
+        &yes,
+        ToolResultMessage {
+            details: Some(json!({ "truncation": {}, "fullOutputPath": "/tmp/1.log" })),
+            ..result(&yes, "y\n\n[Showing lines 9-9 of 9. Output without 8B in the middle: /tmp/1.log]")
+        },
+    );
+    let shown = stage.text(80);
+    assert!(shown.contains("| /output shows what was saved"), "{shown}");
 }
 
 #[test]
