@@ -165,7 +165,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     let code = match args.mode {
         Some(Mode::Rpc) => start::rpc(&runtime, &args, setup),
         Some(Mode::Json) => start::json(&runtime, &args, setup, terminals),
-        Some(Mode::Text) | None => start::print(&runtime, &args, setup, terminals),
+        Some(Mode::Text) | None => start::print(&runtime, &args, setup, terminals, is_dumb),
     };
     finish(runtime, code)
 }

@@ -430,6 +430,7 @@ pub(super) fn print(
     args: &Args,
     setup: Setup,
     terminals: Terminals,
+    is_dumb: bool,
 ) -> anyhow::Result<ExitCode> {
     let piped = piped_text(terminals, &args.messages)?;
     let is_piped = piped.as_ref().is_some_and(|piped| !piped.trim().is_empty());
@@ -437,6 +438,11 @@ pub(super) fn print(
     let prompts = first_prompts(&setup, args, piped)?;
     if prompts.is_empty() && args.print {
         anyhow::bail!(UsageError::new("no prompt; pass one with pi -p \"…\", or pipe it in"));
+    }
+    if prompts.is_empty() && is_dumb && terminals.can_interact() {
+        anyhow::bail!(
+            "TERM=dumb is a terminal without a cursor; use pi --screen-reader there, or pi -p \"…\" for one prompt"
+        );
     }
     if prompts.is_empty() {
         anyhow::bail!("interactive mode needs a terminal; use pi -p \"…\" for one prompt");
