@@ -231,7 +231,8 @@ impl App {
             Refused::Working { .. } => self.fail(&Refusal::Working.to_string()),
             Refused::CommandRuns => {
                 let key = self.keymap.hint("app.interrupt");
-                self.status.hint = Some(format!("a command is still running; {key} cancels it"));
+                let cancel = if key.is_empty() { key } else { format!("; {key} cancels it") };
+                self.status.hint = Some(format!("a command is still running{cancel}"));
             }
             Refused::NoBashCommand => {
                 self.status.hint = Some("a command follows the exclamation mark".to_owned());
@@ -498,7 +499,8 @@ impl App {
     pub(super) fn edit_again(&mut self, prompt: PromptDraft) {
         if !self.input.prompt.take_back(prompt) {
             let key = self.keymap.hint("tui.editor.cursorUp");
-            self.status.hint = Some(format!("your draft was kept; {key} brings the message you chose"));
+            let message = if key.is_empty() { key } else { format!("; {key} brings the message you chose") };
+            self.status.hint = Some(format!("your draft was kept{message}"));
         }
     }
 

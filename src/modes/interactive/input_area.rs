@@ -208,7 +208,8 @@ impl InputArea {
 
     /// The hint about the second key, during the wait.
     pub(super) fn quit_hint(&self, keymap: &Keymap) -> Option<String> {
-        self.quit_until.map(|_| format!("{} again to quit", keymap.hint("app.clear")))
+        let key = keymap.hint("app.clear");
+        self.quit_until.filter(|_| !key.is_empty()).map(|_| format!("{key} again to quit"))
     }
 }
 

@@ -152,14 +152,10 @@ impl StatusLine {
     }
 
     fn activity(&self, now: Duration, interrupt_key: &str, width: u16, theme: &Theme) -> Row {
-        let text = match &self.status {
-            Status::Idle => String::new(),
-            Status::Working { since } => {
-                format!("Working… {}({interrupt_key} to interrupt)", elapsed(now, *since))
-            }
-            Status::RunningBash { since } => {
-                format!("Running… {}({interrupt_key} to stop)", elapsed(now, *since))
-            }
+        let (what, effect) = match &self.status {
+            Status::Idle => return Row::default(),
+            Status::Working { since } => (format!("Working…{}", elapsed(now, *since)), "interrupt"),
+            Status::RunningBash { since } => (format!("Running…{}", elapsed(now, *since)), "stop"),
             Status::Summarizing { since, source } => {
                 let what = match source {
                     SummarySource::Compaction(CompactionReason::Manual) => "Compacting the conversation",
@@ -172,17 +168,15 @@ impl StatusLine {
                     SummarySource::Branch => "Summarising the branch",
                     SummarySource::Handoff => "Drafting the handoff",
                 };
-                format!("{what}… {}({interrupt_key} to cancel)", elapsed(now, *since))
+                (format!("{what}…{}", elapsed(now, *since)), "cancel")
             }
             Status::Retrying { attempt, max_attempts, at } => {
                 let seconds = at.saturating_sub(now).as_secs_f64().ceil();
-                format!("Retrying ({attempt}/{max_attempts}) in {seconds:.0}s… ({interrupt_key} to cancel)")
+                (format!("Retrying ({attempt}/{max_attempts}) in {seconds:.0}s…"), "cancel")
             }
         };
-        if text.is_empty() {
-            return Row::default();
-        }
-
+        let text =
+            if interrupt_key.is_empty() { what } else { format!("{what} ({interrupt_key} to {effect})") };
         let mut row = Row::from_runs([
             Run::new(
                 format!(" {} ", if self.is_still { STILL } else { spinner(now) }),
@@ -204,13 +198,13 @@ fn hint_row(hint: &str, width: u16, theme: &Theme) -> Row {
     Row::styled(truncate(&text, usize::from(width), Ellipsis::One), theme.style(Token::Dim))
 }
 
-/// `12s `, or empty in the first seconds, when it would only flicker.
+/// ` 12s`, or empty in the first seconds, when it would only flicker.
 fn elapsed(now: Duration, since: Duration) -> String {
     let seconds = now.saturating_sub(since).as_secs();
     match seconds {
         0..3 => String::new(),
-        3..60 => format!("{seconds}s "),
-        _ => format!("{}m {}s ", seconds / 60, seconds % 60),
+        3..60 => format!(" {seconds}s"),
+        _ => format!(" {}m {}s", seconds / 60, seconds % 60),
     }
 }
 
@@ -264,6 +258,23 @@ mod tests {
         assert_eq!(hint_after(notice.clone(), &session), None);
         session.thinking = ThinkingLevel::High;
         assert_eq!(hint_after(notice, &session).as_deref(), Some(" · thinking high"));
+    }
+
+    #[test]
+    fn without_a_key_nothing_is_said_about_stopping() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let since = Duration::ZERO;
+        let at = Duration::from_secs(12);
+        let source = SummarySource::Branch;
+        let check = |status: Status, expected: &str| {
+            let line = StatusLine { status, is_still: true, ..StatusLine::default() };
+            let row = line.row(Duration::from_secs(10), "", None, None, 80, &theme);
+            assert_eq!(row.text(), format!(" • {expected}"));
+        };
+        check(Status::Working { since }, "Working… 10s");
+        check(Status::RunningBash { since }, "Running… 10s");
+        check(Status::Summarizing { since, source }, "Summarising the branch… 10s");
+        check(Status::Retrying { attempt: 1, max_attempts: 3, at }, "Retrying (1/3) in 2s…");
     }
 
     #[test]

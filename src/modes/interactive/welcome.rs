@@ -6,13 +6,17 @@ use crate::tui::keymap::Keymap;
 
 /// Instructions for new users.
 pub(super) fn hints(keymap: &Keymap, session: &SessionState) -> Vec<String> {
-    let key = |id: &str| keymap.hint(id);
-    let mut lines = vec![format!(
-        "{} interrupt · {} twice quit · / commands · ! bash · {} expand",
-        key("app.interrupt"),
-        key("app.clear"),
-        key("app.tools.expand")
-    )];
+    let bound = |id: &str, what: &str| {
+        Some(keymap.hint(id)).filter(|key| !key.is_empty()).map(|key| format!("{key} {what}"))
+    };
+    let parts = [
+        bound("app.interrupt", "interrupt"),
+        bound("app.clear", "twice quit"),
+        Some("/ commands".to_owned()),
+        Some("! bash".to_owned()),
+        bound("app.tools.expand", "expand"),
+    ];
+    let mut lines = vec![parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")];
     let is_demo = session.model.provider == DEMO_PROVIDER;
     if let Some(provider) = &session.instead_of_demo {
         lines.push("This is the offline demo model. It follows fixed rules and runs real tools.".to_owned());

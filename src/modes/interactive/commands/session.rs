@@ -261,8 +261,14 @@ fn compact(_: &mut App, args: &str, out: &mut Vec<Effect>) {
 /// Lists the queued messages.
 pub(in super::super) fn open_queue(app: &mut App) {
     if app.session.queue.is_empty() {
-        let keys = ["tui.input.submit", "app.message.followUp"].map(|id| app.keymap.hint(id)).join(" and ");
-        return app.tell(&format!("The queue is empty. While the agent works, {keys} queue a message."));
+        let mut keys = ["tui.input.submit", "app.message.followUp"].map(|id| app.keymap.hint(id)).to_vec();
+        keys.retain(|key| !key.is_empty());
+        let how = match keys.as_slice() {
+            [] => String::new(),
+            [key] => format!(" While the agent works, {key} queues a message."),
+            keys => format!(" While the agent works, {} queue a message.", keys.join(" and ")),
+        };
+        return app.tell(&format!("The queue is empty.{how}"));
     }
     app.dialogs.show(QueuedMessages::new(&app.session.queue));
 }

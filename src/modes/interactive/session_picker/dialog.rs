@@ -342,19 +342,18 @@ impl SessionsDialog {
     }
 
     fn empty_text(&self, keymap: &Keymap) -> Option<String> {
-        let scope = keymap.hint("app.session.toggleScope");
+        let scope = match keymap.hint("app.session.toggleScope") {
+            key if key.is_empty() => key,
+            key => format!("; {key}: all directories"),
+        };
         match (self.is_search(), self.is_all) {
             _ if !self.places.is_empty() => None,
             (true, _) if self.is_searching => None,
             (false, _) if self.is_reading => None,
-            (true, false) => {
-                Some(format!("  No session of this directory contains this; {scope}: all directories"))
-            }
+            (true, false) => Some(format!("  No session of this directory contains this{scope}")),
             (true, true) => Some("  No session contains this".to_owned()),
             (false, _) if self.only_named => Some("  No session here has a name".to_owned()),
-            (false, false) => {
-                Some(format!("  This directory has no other sessions; {scope}: all directories"))
-            }
+            (false, false) => Some(format!("  This directory has no other sessions{scope}")),
             (false, true) => Some("  There are no other sessions".to_owned()),
         }
     }

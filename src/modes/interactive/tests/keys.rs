@@ -4,6 +4,7 @@ use crate::session::{Phase, PromptTemplate, ResourceOrigin, TakenQueue};
 use crate::tui::keymap::Chord;
 
 use super::super::msg::{EffectDone, ScreenEffect};
+use super::super::welcome;
 use super::*;
 
 /// Types `keys` into an empty editor, in both encodings; compares text and cursor.
@@ -80,6 +81,25 @@ fn hints_of_new_entries_name_the_keys_that_were_reloaded() {
     let screen = stage.screen(80, 60).join("\n");
     assert!(screen.contains("f2 to expand") && !screen.contains("ctrl+o to expand"), "{screen}");
     assert_eq!(stage.app.transcript.view().page_key, "/transcript");
+}
+
+#[test]
+fn parts_of_hints_without_a_key_are_left_out() {
+    let mut stage = Stage::new();
+    let mut keymap = default_keymap();
+    let keys = json!({
+        "app.interrupt": [], "app.clear": [], "app.tools.expand": [], "app.message.followUp": [],
+        "app.session.toggleScope": []
+    });
+    assert_eq!(keymap.apply(keys.as_object().unwrap()), []);
+    assert_eq!(welcome::hints(&keymap, &stage.app.session)[0], "/ commands · ! bash");
+    let reloaded = EffectDone::Reloaded { problems: Vec::new(), keymap: Some(keymap) };
+    stage.app.on_effect_done(reloaded, &mut stage.effects);
+    stage.message(user(&"line\n\n".repeat(90)));
+    stage.type_keys("/queue<enter>");
+    let screen = stage.screen(80, 60).join("\n");
+    assert!(screen.contains("more lines)") && !screen.contains("to expand"), "{screen}");
+    assert!(screen.contains("While the agent works, enter queues a message."), "{screen}");
 }
 
 #[test]

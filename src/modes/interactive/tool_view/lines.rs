@@ -135,7 +135,7 @@ pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> 
     let noun = if n_lines == 1 { "line" } else { "lines" };
     let key = &cx.view.expand_key;
     let plain = format!("… ({n_lines} {which} {noun})");
-    let texts = match cx.view.expanded {
+    let texts = match cx.view.expanded || key.is_empty() {
         true => vec![plain],
         false => vec![
             format!("… ({n_lines} {which} {noun}, {key} to expand)"),

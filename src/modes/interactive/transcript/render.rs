@@ -31,7 +31,7 @@ pub(crate) struct ViewSettings {
     pub(crate) code_indent: String,
     /// When Mermaid diagrams are drawn.
     pub(crate) mermaid: DiagramTiming,
-    /// The key that expands, as shown in hints.
+    /// The key that expands, as shown in hints; empty if there is none.
     pub(crate) expand_key: String,
     /// What opens the pager, as shown in hints.
     pub(crate) page_key: String,

@@ -42,7 +42,7 @@ impl SummaryCell {
             Run::new(self.label, cx.bold(Token::CustomMessageLabel)),
             Run::new(format!(" {}", self.headline), text),
         ];
-        if has_more && !cx.view.expanded {
+        if has_more && !cx.view.expanded && !cx.view.expand_key.is_empty() {
             title.push(Run::new(format!(" ({} to expand)", cx.view.expand_key), cx.style(Token::Muted)));
         }
         let mut content = Wrap::new(inner.width).runs(&title);

@@ -128,7 +128,7 @@ impl Skill {
             Run::new("[skill]", cx.bold(Token::CustomMessageLabel)),
             Run::new(format!(" {}", sanitize_line(&self.name)), cx.style(Token::UserMessageText)),
         ];
-        if !cx.view.expanded {
+        if !cx.view.expanded && !cx.view.expand_key.is_empty() {
             title.push(Run::new(format!(" ({} to expand)", cx.view.expand_key), cx.style(Token::Muted)));
         }
         Wrap::new(cx.width).runs(&title)
