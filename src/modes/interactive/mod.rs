@@ -512,8 +512,11 @@ impl Interactive {
             pictures::view(&self.effects.env, &values, &self.effects.answers, self.terminal.pictures());
         self.terminal.set_links(links);
         self.app.set_looks(theme, links, pictures);
-        for problem in problems {
-            self.app.warn_once(problem);
+        // What a list shows is not in use yet.
+        if self.app.dialogs.previewed_theme().is_none() {
+            for problem in problems {
+                self.app.warn_once(problem);
+            }
         }
         self.effects.watch_theme(&self.app.session, &values.theme);
         self.terminal.repaint();

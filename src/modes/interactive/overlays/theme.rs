@@ -44,9 +44,10 @@ impl Themes {
         Self { picker, current: current.to_owned(), shown: current.to_owned(), unusable }
     }
 
-    /// Shows the selected theme.
+    /// Shows the selected theme, or that of the settings where it cannot be used: its row says why.
     fn preview(&mut self) -> OverlayStep {
-        match self.picker.selected() {
+        let usable = |name| if self.unusable.contains(name) { &self.current } else { name };
+        match self.picker.selected().map(usable) {
             Some(name) if *name != self.shown => {
                 self.shown.clone_from(name);
                 OverlayStep::StayWith(DialogOutcome::Effect(ScreenEffect::FollowLooks.into()))
@@ -125,6 +126,9 @@ mod tests {
         assert_eq!(last_step(&[Esc]), "close");
         // The list is closed then.
         assert_eq!(last_step(&[Down, Esc]), "FollowLooks with light");
+        // "broken" is the last one.
+        assert_eq!(last_step(&[Down, Down, Down]), "FollowLooks");
+        assert_eq!(last_step(&[Char('b'), Char('r')]), "stay");
         let saved = last_step(&[Down, Enter]);
         assert!(saved.contains("ChangeSetting") && saved.contains("light"), "{saved}");
     }
