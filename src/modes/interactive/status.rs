@@ -128,7 +128,8 @@ impl StatusLine {
         self.status != Status::Idle
     }
 
-    /// Shows `quit_hint` unless there is a newer response. `unsaved` is the reason why part of
+    /// Shows `quit_hint` unless there is a newer response, after the activity, which keeps its
+    /// place: it says how to stop it. `unsaved` is the reason why part of
     /// the session is not on disk, which is shown until it is.
     pub(super) fn row(
         &self,
@@ -139,10 +140,16 @@ impl StatusLine {
         width: u16,
         theme: &Theme,
     ) -> Row {
-        let activity = match self.hint.as_deref().or(quit_hint) {
-            Some(hint) => hint_row(hint, width, theme),
-            None => self.activity(now, interrupt_key, width, theme),
-        };
+        let mut activity = self.activity(now, interrupt_key, width, theme);
+        match self.hint.as_deref().or(quit_hint) {
+            Some(hint) if self.status == Status::Idle => activity = hint_row(hint, width, theme),
+            Some(hint) => {
+                let hint = format!(" · {}", sanitize_line(hint));
+                activity.push(Run::new(hint, theme.style(Token::Dim)));
+                truncate_row(&mut activity, width, Ellipsis::One);
+            }
+            None => {}
+        }
         let Some(reason) = unsaved else { return activity };
         let warning = format!(" Not saved: {}", sanitize_line(reason));
         let mut row = Row::styled(warning, theme.style(Token::Warning));
@@ -275,6 +282,21 @@ mod tests {
         check(Status::RunningBash { since }, "Running… 10s");
         check(Status::Summarizing { since, source }, "Summarising the branch… 10s");
         check(Status::Retrying { attempt: 1, max_attempts: 3, at }, "Retrying (1/3) in 2s…");
+    }
+
+    #[test]
+    fn a_response_leaves_the_key_that_interrupts_in_its_place() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let status = Status::Working { since: Duration::ZERO };
+        let hint = Some("tool output is expanded".to_owned());
+        let line = StatusLine { status, hint, is_still: true, ..StatusLine::default() };
+        let shown = |width, quit| line.row(Duration::ZERO, "esc", quit, None, width, &theme).text();
+        assert_eq!(shown(80, None), " • Working… (esc to interrupt) · tool output is expanded");
+        assert_eq!(shown(40, None), " • Working… (esc to interrupt) · tool o…");
+        assert!(shown(32, None).starts_with(" • Working… (esc to interrupt)"));
+        let line = StatusLine { hint: None, ..line };
+        let row = line.row(Duration::ZERO, "esc", Some("ctrl+c again to quit"), None, 80, &theme);
+        assert_eq!(row.text(), " • Working… (esc to interrupt) · ctrl+c again to quit");
     }
 
     #[test]
