@@ -19,20 +19,20 @@ pub(super) fn enter_label(
 ) -> String {
     let key = keymap.hint("tui.input.submit");
     let enter = |effect: &str| if key.is_empty() { String::new() } else { format!("{key}: {effect}") };
-    let (text, is_completed) = match planned {
+    let text = match planned {
         Planned::Complete => return enter("complete"),
         Planned::LineBreak => return enter("line break"),
-        Planned::Submit(text) => (text, false),
-        Planned::SubmitCompleted(text) => (text, true),
+        Planned::Submit(text) => text,
     };
     let submission = classify(text.trim(), session);
     match submission {
         _ if key_of(&submission, &is_provider).is_some() => enter("only the provider's name belongs here"),
         Submission::Nothing => String::new(),
         Submission::DeliverQueue => enter("deliver queued messages now"),
-        // What was not typed must be readable before it is run.
-        Submission::Command(line) if is_completed => enter(&format!("run /{}", line.trim())),
-        Submission::Command(line) => enter(&format!("run /{}", name_of(&line))),
+        // What was completed must be readable before it is run, and stays the same when it is typed.
+        Submission::Command(line) => {
+            enter(&format!("run /{}", line.split_whitespace().collect::<Vec<_>>().join(" ")))
+        }
         Submission::Bash { exclude_from_context: true, .. } => enter("run, hidden from the model"),
         Submission::Bash { exclude_from_context: false, .. } => enter("run and show the model"),
         Submission::MissingSkill(_) => {
@@ -147,7 +147,7 @@ mod tests {
         let idle = SessionState { phase: Phase::Idle, ..working() };
         check(&idle, "x", "");
         for session in [&idle, &working()] {
-            check(session, " /model m-1", "enter: run /model");
+            check(session, " /model m-1", "enter: run /model m-1");
             check(session, "/modle", "enter: no command /modle");
             check(session, "/share", "enter: /share is not supported yet");
             check(session, "/quit now", "enter: /quit takes no arguments");
@@ -155,22 +155,22 @@ mod tests {
             for line in ["/login groq KEY", "/login AKLT0123456789abcdef", "/logout\nsk-ant-api03-canary"] {
                 check(session, line, "enter: only the provider's name belongs here");
             }
-            check(session, "/login Amazon Bedrock", "enter: run /login");
-            check(session, "/login groq", "enter: run /login");
+            check(session, "/login Amazon Bedrock", "enter: run /login Amazon Bedrock");
+            check(session, "/login groq", "enter: run /login groq");
             check(session, "!", "enter: nothing to run yet");
             check(session, "/", "");
         }
         check(&idle, "/handoff", "enter: /handoff needs GOAL");
-        check(&idle, "/handoff  tests", "enter: run /handoff");
+        check(&idle, "/handoff  tests", "enter: run /handoff tests");
         check(&idle, "/import ''", "enter: /import needs FILE");
         check(&idle, "/import ", "enter: /import needs FILE");
         check(&idle, "/thinking banana", "enter: wrong argument for /thinking");
-        check(&idle, "/thinking high", "enter: run /thinking");
+        check(&idle, "/thinking high", "enter: run /thinking high");
         check(&idle, "/trace --tool", "enter: wrong argument for /trace");
-        check(&idle, "/trace --tool bash", "enter: run /trace");
-        check(&idle, "/compact --edit", "enter: run /compact");
+        check(&idle, "/trace --tool bash", "enter: run /trace --tool bash");
+        check(&idle, "/compact --edit", "enter: run /compact --edit");
         check(&idle, "/compact --hard", "enter: wrong argument for /compact");
-        check(&idle, "/export 'a b.html'", "enter: run /export");
+        check(&idle, "/export 'a b.html'", "enter: run /export 'a b.html'");
         check(&idle, "/export a.pdf", "enter: wrong argument for /export");
         check(&idle, "/etc/hosts has what?", "");
         check(&idle, "/compact", "enter: run /compact");
@@ -180,8 +180,10 @@ mod tests {
         let runs = SessionState { user_command: Some(command.into()), ..idle.clone() };
         check(&runs, "!ls", "enter: a command is still running");
         let label = |planned| enter_label(&planned, &session, |_| false, &default_keymap());
-        let completed = Planned::SubmitCompleted("/login openai".to_owned());
+        let completed = Planned::Submit("/login openai".to_owned());
         assert_eq!(label(completed), "enter: run /login openai");
+        let typed = Planned::Submit("/model   demo/pi".to_owned());
+        assert_eq!(label(typed), "enter: run /model demo/pi");
         assert_eq!(label(Planned::Complete), "enter: complete");
         assert_eq!(label(Planned::LineBreak), "enter: line break");
     }

@@ -45,10 +45,8 @@ pub(super) enum Planned {
     Complete,
     /// Replaces a backslash by a line break.
     LineBreak,
-    /// Submits the text as it was typed.
+    /// Submits this text: as it was typed, or with the selected suggestion in place of what was typed.
     Submit(String),
-    /// Submits this text, in which the selected suggestion replaces what was typed.
-    SubmitCompleted(String),
 }
 
 impl InputArea {
@@ -132,7 +130,7 @@ impl InputArea {
             // Commands and their arguments are all that is completed and run at once.
             OnEnter::InsertAndSubmit(Replacement { n_bytes, with }) => {
                 let kept = before.len().saturating_sub(n_bytes);
-                Planned::SubmitCompleted([before.get(..kept).unwrap_or_default(), &with].concat())
+                Planned::Submit([before.get(..kept).unwrap_or_default(), &with].concat())
             }
             OnEnter::Submit if before.ends_with('\\') => Planned::LineBreak,
             OnEnter::Submit => Planned::Submit(self.prompt.submitted()),
