@@ -36,18 +36,10 @@ const CONTEXTS: &[(Context, &str)] = &[
 pub(super) fn hotkeys(keymap: &Keymap) -> String {
     let mut text = String::new();
     let mut shown = HashSet::new();
-    let of_app: Vec<String> = keymap
-        .rows()
-        // It quits only if the editor is empty; otherwise the editor handles the key.
-        .filter(|(binding, _)| binding.context == Context::App && binding.id != "app.exit")
-        .flat_map(|(_, chords)| chords.iter().map(ToString::to_string))
-        .collect();
     for (context, heading) in CONTEXTS {
         let mut rows = String::new();
-        for (binding, chords) in keymap.rows().filter(|(binding, _)| binding.context == *context) {
-            // The editor does not receive keys that the app handles.
-            let mut keys: Vec<String> = chords.iter().map(ToString::to_string).collect();
-            keys.retain(|key| *context != Context::Editor || !of_app.contains(key));
+        for (binding, chords) in keymap.reachable().filter(|(binding, _)| binding.context == *context) {
+            let keys: Vec<String> = chords.iter().map(ToString::to_string).collect();
             if !keys.is_empty() && shown.insert((keys.clone(), binding.help)) {
                 rows.push_str(&["| ", &codes(&keys), " | ", binding.help, " |\n"].concat());
             }
@@ -119,6 +111,18 @@ mod tests {
         // The editor does not receive keys that the app handles.
         let editing = text.split("## ").find(|section| section.starts_with("Editing the prompt")).unwrap();
         assert!(!editing.contains("Copy the selection") && text.contains("Clear the editor"), "{text}");
+    }
+
+    #[test]
+    fn key_of_two_actions_is_with_the_one_that_gets_it() {
+        let app = actions::bindings();
+        let mut keymap = Keymap::new(&[BINDINGS, &app], Platform::Unix);
+        let overrides = serde_json::json!({ "app.screen.toggle": "ctrl+l" });
+        assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
+        let text = hotkeys(&keymap);
+        let typing = text.split("## ").find(|section| section.starts_with("While typing a prompt")).unwrap();
+        assert_eq!(typing.matches("`ctrl+l`").count(), 1, "{typing}");
+        assert!(!typing.contains("Choose a model"), "{typing}");
     }
 
     #[test]

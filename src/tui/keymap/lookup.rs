@@ -20,6 +20,9 @@ pub enum OverrideError {
     WrongType { id: String },
 }
 
+/// The action that leaves its key to an editor that is not empty.
+const LEAVES_TO_EDITOR: &str = "app.exit";
+
 fn tip(meant: Option<&str>) -> String {
     meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default()
 }
@@ -150,12 +153,35 @@ impl Keymap {
         self.rows.iter().find(|row| row.binding.id == id).map_or(&[], |row| &row.chords)
     }
 
-    /// The first key of an id, for hints; empty if it has none.
+    /// The first key of an id that reaches it, for hints; empty if there is none.
     pub fn hint(&self, id: &str) -> String {
-        self.chords(id).first().map(Chord::to_string).unwrap_or_default()
+        let row = self.rows.iter().find(|row| row.binding.id == id);
+        row.and_then(|row| self.reaching(row).next()).map(|chord| chord.to_string()).unwrap_or_default()
     }
 
-    /// All rows with their keys, in table order, for help.
+    /// All rows with the keys that reach them, in table order, for help: a key of several
+    /// actions is with the one that gets it.
+    pub fn reachable(&self) -> impl Iterator<Item = (&Binding, Vec<Chord>)> {
+        self.rows.iter().map(|row| (&row.binding, self.reaching(row).collect()))
+    }
+
+    /// The keys of a row that no other action gets.
+    fn reaching<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = Chord> + 'a {
+        let Binding { id, context, .. } = row.binding;
+        row.chords.iter().copied().filter(move |&chord| {
+            let first = self.by_chord.get(&(context, chord)).and_then(|ids| ids.first());
+            first == Some(&id) && !(context == Context::Editor && self.is_before_the_editor(chord))
+        })
+    }
+
+    /// Whether the app gets a key before the editor.
+    fn is_before_the_editor(&self, chord: Chord) -> bool {
+        let ids = self.by_chord.get(&(Context::App, chord));
+        // It leaves the key to an editor that is not empty.
+        ids.and_then(|ids| ids.first()).is_some_and(|id| *id != LEAVES_TO_EDITOR)
+    }
+
+    /// All rows with their keys, in table order, whether they reach them or not.
     pub fn rows(&self) -> impl Iterator<Item = (&Binding, &[Chord])> {
         self.rows.iter().map(|row| (&row.binding, row.chords.as_slice()))
     }
@@ -181,8 +207,8 @@ impl Keymap {
         of(Context::Editor).flat_map(move |row| {
             row.chords.iter().filter_map(move |&chord| {
                 let mut apps = of(Context::App).filter(|app| app.is_custom || row.is_custom);
-                // It leaves the key to an editor that is not empty.
-                let app = apps.find(|app| app.chords.contains(&chord) && app.binding.id != "app.exit")?;
+                let app =
+                    apps.find(|app| app.chords.contains(&chord) && app.binding.id != LEAVES_TO_EDITOR)?;
                 Some(Conflict { chord, ids: vec![app.binding.id, row.binding.id] })
             })
         })
@@ -258,6 +284,24 @@ mod tests {
             ]
         );
         assert_eq!(keymap.lookup(Context::Editor, &ctrl('y')), Some("tui.editor.yank"));
+    }
+
+    #[test]
+    fn hints_name_keys_that_reach_the_action() {
+        let row = |id, context, keys| Binding::new(id, context, keys, "Does it");
+        let table = [
+            row("app.model.select", Context::App, "ctrl+l"),
+            row("app.screen.toggle", Context::App, ""),
+            row("app.exit", Context::App, "ctrl+d"),
+            row("tui.editor.undo", Context::Editor, "ctrl+z ctrl+g"),
+            row("tui.editor.deleteCharForward", Context::Editor, "ctrl+d"),
+        ];
+        let mut keymap = Keymap::new(&[&table], Platform::Unix);
+        assert_eq!(keymap.hint("app.model.select"), "ctrl+l");
+        let overrides = json!({ "app.screen.toggle": ["ctrl+l", "ctrl+z"] });
+        assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
+        let hints: Vec<String> = table.iter().map(|binding| keymap.hint(binding.id)).collect();
+        assert_eq!(hints, ["", "ctrl+l", "ctrl+d", "ctrl+g", "ctrl+d"]);
     }
 
     #[test]
