@@ -2,12 +2,13 @@
 
 use crate::ai::ThinkingLevel;
 use crate::session::{IfBusy, Scope, SessionCommand, SessionSummary, list};
-use crate::tui::text::{visible_line, visible_name};
 use crate::util::counted;
+use crate::util::visible::spell_out;
 
 use super::super::changelog;
 use super::super::sessions::{age, title};
 use super::menu::{Menu, MenuItem};
+use super::narrator::on_one_line;
 use super::spoken::read_out;
 use super::{Next, Talk, say};
 
@@ -180,7 +181,7 @@ fn resume(talk: &mut Talk, args: &str) -> Next {
 
 /// A session in one line.
 fn label(session: &SessionSummary, now_ms: u64) -> String {
-    let title = visible_line(title(session));
+    let title = on_one_line(title(session));
     let n_messages = counted(session.n_messages as u64, "message");
     format!("{title}, {}, {n_messages}", age(now_ms, session.modified_ms))
 }
@@ -190,7 +191,7 @@ fn name(talk: &mut Talk, args: &str) -> Next {
         say(&["Error: type the name after the command: /name TEXT".to_owned()]);
     } else {
         talk.request(SessionCommand::SetName { name: args.to_owned() });
-        say(&[format!("This session is now called “{}”.", visible_name(args))]);
+        say(&[format!("This session is now called “{}”.", spell_out(args, None).0)]);
     }
     Next::GoOn
 }

@@ -3,6 +3,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use unicode_segmentation::UnicodeSegmentation as _;
+
 use crate::agent::AgentEvent;
 use crate::ai::{
     AssistantMessage, BlockKind, ContentBlock, Message, StopReason, StreamEvent, ToolCall, ToolResultMessage,
@@ -12,17 +14,16 @@ use crate::session::{
     EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionEvent, SessionMessage, SessionState,
     SummarySource,
 };
-use crate::tui::text::{truncate_middle, visible_name};
 use crate::util::visible::spell_out;
 
 use super::spoken::{MarkdownReader, read_out};
 
 /// Lines of the result of a failed call that are read out.
 const MAX_RESULT_LINES: usize = 5;
-/// Cells of a line about a call.
-const MAX_CALL_CELLS: usize = 200;
-/// Cells of what a call or a message is called afterwards.
-const MAX_NAME_CELLS: usize = 60;
+/// Grapheme clusters of a line about a call.
+const MAX_CALL_CLUSTERS: usize = 200;
+/// Grapheme clusters of what a call or a message is called afterwards.
+const MAX_NAME_CLUSTERS: usize = 60;
 
 /// Turns the events of a session into lines, and keeps what later lines depend on.
 #[derive(Debug, Default)]
@@ -131,7 +132,8 @@ impl Narrator {
     fn on_opened(&mut self, opened: &Opened, state: &SessionState) -> Vec<String> {
         *self = Self { queue: Arc::clone(&state.queue), ..Self::default() };
         self.selection = Some(selection(state));
-        let name = state.name.as_ref().map_or_else(String::new, |name| format!(" “{}”", visible_name(name)));
+        let name =
+            state.name.as_ref().map_or_else(String::new, |name| format!(" “{}”", spell_out(name, None).0));
         let mut lines = vec![format!("Session{name}, model {}.", state.model.id)];
         let answer = opened.tail.iter().rev().find_map(|entry| match &entry.body {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
@@ -166,9 +168,9 @@ impl Narrator {
             },
             AgentEvent::ToolStart { call } => {
                 let what = describe(call);
-                let (name, number) = self.call_name(&truncate_middle(&what, MAX_NAME_CELLS));
+                let (name, number) = self.call_name(&shortened(&what, MAX_NAME_CLUSTERS));
                 self.calls.push((call.id.clone(), name));
-                one(format!("Running {}{number}", truncate_middle(&what, MAX_CALL_CELLS)))
+                one(format!("Running {}{number}", shortened(&what, MAX_CALL_CLUSTERS)))
             }
             AgentEvent::ToolEnd { call_id, result } => self.on_result(call_id, result),
             AgentEvent::TurnStart
@@ -315,7 +317,7 @@ impl Narrator {
     /// A message of the user was sent. One that did not come from the queue was typed just now.
     fn on_delivered(&mut self) -> Vec<String> {
         let Some(text) = self.leaving.pop_front() else { return Vec::new() };
-        one(format!("Delivered your message: {}", truncate_middle(&on_one_line(&text), MAX_NAME_CELLS)))
+        one(format!("Delivered your message: {}", shortened(&on_one_line(&text), MAX_NAME_CLUSTERS)))
     }
 
     /// The event also reports other changes, such as that of the session's name.
@@ -372,8 +374,20 @@ fn describe(call: &ToolCall) -> String {
     on_one_line(&line)
 }
 
-fn on_one_line(text: &str) -> String {
+pub(super) fn on_one_line(text: &str) -> String {
     spell_out(text, Some(" ")).0.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The beginning and the end of a text that has more than `n` grapheme clusters: paths often begin alike.
+fn shortened(text: &str, n: usize) -> String {
+    let mut starts = text.grapheme_indices(true).map(|(at, _)| at);
+    let n_end = n / 2;
+    let (Some(end_of_first), Some(_)) = (starts.nth(n - n_end - 1), starts.nth(n_end)) else {
+        return text.to_owned();
+    };
+    let last =
+        text.grapheme_indices(true).rev().nth(n_end.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+    format!("{}…{}", &text[..end_of_first], &text[last..])
 }
 
 /// The queued messages, in the order of their delivery.
@@ -403,6 +417,13 @@ mod tests {
 
     fn say(narrator: &mut Narrator, event: AgentEvent) -> Vec<String> {
         narrator.on_event(&SessionEvent::Agent(event), &state())
+    }
+
+    #[test]
+    fn long_names_lose_their_middle_between_clusters() {
+        assert_eq!(shortened("abcdef", 6), "abcdef");
+        assert_eq!(shortened("abcdefg", 6), "ab…efg");
+        assert_eq!(shortened("e\u{301}👩‍💻cdef👩‍💻", 6), "e\u{301}👩‍💻…ef👩‍💻");
     }
 
     #[test]

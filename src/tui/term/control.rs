@@ -105,7 +105,7 @@ mod tests {
                     kind: Some("auth"),
                     message: "a\u{7}\u{1b}]b".to_owned(),
                 },
-                "\x1b]7501;state=blocked:app=pi:kind=auth:msg=YQ==\x1b\\",
+                "\x1b]7501;state=blocked:app=pi:kind=auth:msg=YWI=\x1b\\",
             ),
             (
                 Control::Status { state: ProgramState::Idle, kind: None, message: String::new() },
