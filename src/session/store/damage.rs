@@ -60,12 +60,13 @@ pub(super) fn is_whole(line: &[u8]) -> bool {
     n_open == 0 && !is_string && line.ends_with(b"}")
 }
 
-/// The text of a field; `None` if it is incomplete.
+/// The text of a field; `None` if it is incomplete. A quote that neither another field nor the
+/// end follows is damage within the text.
 pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let key = format!("\"{name}\":\"");
-    let value = &text[text.find(&key)? + key.len()..];
-    let value = &value[..value.find('"')?];
-    (!value.contains(['\\', '\u{fffd}', '\0'])).then_some(value)
+    let (value, behind) = text[text.find(&key)? + key.len()..].split_once('"')?;
+    let is_complete = behind.is_empty() || behind.starts_with([',', '}']);
+    (is_complete && !value.contains(['\\', '\u{fffd}', '\0'])).then_some(value)
 }
 
 /// The kind of an entry, in the user's words.
@@ -184,6 +185,10 @@ mod tests {
             |range: std::ops::Range<usize>| line.replace(&line[range.clone()], &"\0".repeat(range.len()));
         check(&zeros(18..line.len() - 20), Some("a message"), None, GapParent::Unknown);
         check(&zeros(9..16), None, Some("b"), a());
+        // Nor is the beginning of an id within which a quote stands.
+        let quoted = |id: &str| line.replace(&format!("\"{id}\""), &format!("\"{id}\"de18\""));
+        check(&quoted("b"), Some("an answer"), None, a());
+        check(&quoted("a"), Some("an answer"), Some("b"), GapParent::Unknown);
         check("garbage", None, None, GapParent::Unknown);
         check("", None, None, GapParent::Unknown);
         check("\0\0\0", None, None, GapParent::Unknown);
