@@ -7,6 +7,14 @@ use std::ops::Range;
 
 use super::escapes::is_dropped;
 
+/// Text that is shown in place of a character.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// In the text that is shown, in bytes.
+    pub range: Range<usize>,
+    pub source: char,
+}
+
 /// Whether [`spell_out`] changes nothing but line breaks.
 pub fn is_all_visible(text: &str) -> bool {
     let is_plain = text.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~'));
@@ -14,28 +22,27 @@ pub fn is_all_visible(text: &str) -> bool {
 }
 
 /// The text with control characters, marks that reorder text and other invisible characters spelt
-/// out, and where that is. `tab` takes the place of tabs, and line breaks stay; `None` spells out
+/// out, and what was replaced. `tab` takes the place of tabs, and line breaks stay; `None` spells out
 /// both, as for names of files.
-pub fn spell_out(text: &str, tab: Option<&str>) -> (String, Vec<Range<usize>>) {
-    let (mut shown, mut ranges) = (String::with_capacity(text.len()), Vec::<Range<usize>>::new());
+pub fn spell_out(text: &str, tab: Option<&str>) -> (String, Vec<Replaced>) {
+    let (mut shown, mut replaced) = (String::with_capacity(text.len()), Vec::new());
     let mut chars = judged(text).peekable();
     while let Some((c, is_visible)) = chars.next() {
         match (c, tab) {
             ('\r', Some(_)) if chars.peek().is_some_and(|(next, _)| *next == '\n') => {}
             ('\n', Some(_)) => shown.push('\n'),
-            ('\t', Some(tab)) => shown.push_str(tab),
-            _ if !is_visible => {
+            _ if is_visible => shown.push(c),
+            _ => {
                 let start = shown.len();
-                shown.push_str(&spelt_out(c));
-                match ranges.last_mut() {
-                    Some(last) if last.end == start => last.end = shown.len(),
-                    _ => ranges.push(start..shown.len()),
+                match tab.filter(|_| c == '\t') {
+                    Some(tab) => shown.push_str(tab),
+                    None => shown.push_str(&spelt_out(c)),
                 }
+                replaced.push(Replaced { range: start..shown.len(), source: c });
             }
-            _ => shown.push(c),
         }
     }
-    (shown, ranges)
+    (shown, replaced)
 }
 
 /// The text with what cannot be seen spelt out, other than control characters.
@@ -194,7 +201,9 @@ mod tests {
 
     #[test]
     fn places_of_what_is_spelt_out_are_known() {
-        assert_eq!(spell_out("\u{1b}\u{1b}é\u{1b}", None).1, [0..16, 18..26]);
+        let replaced = spell_out("\u{1b}\t\u{1b}é\u{200b}\n", Some("   ")).1;
+        let places: Vec<_> = replaced.into_iter().map(|Replaced { range, source }| (range, source)).collect();
+        assert_eq!(places, [(0..8, '\u{1b}'), (8..11, '\t'), (11..19, '\u{1b}'), (21..29, '\u{200b}')]);
         assert_eq!(spell_out("a\n\tb", None).0, "a<U+000A><U+0009>b");
     }
 }

@@ -322,7 +322,7 @@ impl Cx<'_> {
             if inline.link.is_none() && self.options.links && !inline.look.code {
                 runs.extend(linked_runs(&text, style, style.patch(self.theme.style(Token::MdLink))));
             } else {
-                runs.push(Run { text, style, link: target });
+                runs.push(Run { text, style, link: target, source: None });
             }
         }
         runs
@@ -358,7 +358,7 @@ pub(super) fn wrap_lines(runs: &[Run], first: &Wrap) -> Vec<Row> {
             }
             let part = if line.is_empty() { part.trim_start() } else { part };
             if !part.is_empty() {
-                line.push(Run { text: part.to_owned(), style: run.style, link: run.link.clone() });
+                line.push(Run { text: part.to_owned(), ..run.clone() });
             }
         }
     }

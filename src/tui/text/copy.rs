@@ -1,7 +1,7 @@
 //! Text that is copied from rows.
 //!
 //! A row on the screen is not what it was made of: long lines are wrapped, boxes and margins
-//! are filled with blanks, tabs become spaces. Each [`Row`] therefore carries a [`CopyRule`],
+//! are filled with blanks, tabs become spaces, what cannot be seen is spelt out. Each [`Row`] therefore carries a [`CopyRule`],
 //! and [`copied_text`] puts the lines together again, byte for byte: wrapped rows are joined with the
 //! blanks that the wrap dropped, and what is only drawn around a text is left out.
 
@@ -9,8 +9,9 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use crate::util::escapes::{Piece, is_dropped, pieces};
+use crate::util::visible::Replaced;
 
-use super::row::Row;
+use super::row::{Row, cells};
 use super::sanitize::TAB_WIDTH;
 use super::width::{graphemes, width};
 
@@ -36,15 +37,23 @@ pub struct CopyRule {
     /// The text of the row, where its cells do not tell: a mark that joins the margin, a cluster
     /// for which the row is too narrow, a tab.
     pub(super) exact: Option<Box<str>>,
-    /// Columns at which spaces stand for a tab.
-    pub(super) tabs: Vec<u16>,
+    /// Columns whose text stands for a character; ascending.
+    pub(super) replaced: Vec<ReplacedCells>,
+}
+
+/// Cells with text that is shown in place of a character. The row may end before them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReplacedCells {
+    pub columns: Range<u16>,
+    /// `None` if they begin on the row before.
+    pub source: Option<char>,
 }
 
 impl CopyRule {
     pub(super) fn shift(&mut self, by: u16) {
         self.lead = self.lead.saturating_add(by);
-        for column in &mut self.tabs {
-            *column = column.saturating_add(by);
+        for ReplacedCells { columns, .. } in &mut self.replaced {
+            *columns = columns.start.saturating_add(by)..columns.end.saturating_add(by);
         }
     }
 }
@@ -91,10 +100,12 @@ impl Row {
         self
     }
 
-    /// The text in these columns; clusters that are partly in them are included.
+    /// The text in these columns; clusters and replaced characters that are partly in them are included.
     fn copy_columns(&self, columns: &Range<u16>, out: &mut String) {
+        // A mark behind a blank or a replaced character joins the last cell of it.
+        let joined = |grapheme: &str| grapheme.strip_prefix([' ', '>']).unwrap_or_default().to_owned();
         let mut column = 0_u16;
-        let mut skip_until = 0;
+        let mut copied_until = 0;
         for span in &self.line.spans {
             for (grapheme, cells) in graphemes(&span.content) {
                 let end = column.saturating_add(u16::try_from(cells).unwrap_or(u16::MAX));
@@ -104,18 +115,20 @@ impl Row {
                     column < columns.end && end > columns.start
                 };
                 if end == columns.start && columns.start == self.copy.lead {
-                    // A mark at the beginning of the text joins the last blank of the lead.
-                    out.push_str(grapheme.strip_prefix(' ').unwrap_or_default());
+                    out.push_str(&joined(grapheme));
                 }
-                if is_inside && (column < skip_until || column < self.copy.lead) {
-                    // A mark behind a tab or the lead joins the last blank of it.
-                    out.push_str(grapheme.strip_prefix(' ').unwrap_or_default());
+                if is_inside && column < self.copy.lead {
+                    out.push_str(&joined(grapheme));
                 } else if is_inside {
-                    if self.copy.tabs.contains(&column) {
-                        out.push('\t');
-                        skip_until = column.saturating_add(TAB_CELLS);
-                    } else {
-                        out.push_str(grapheme);
+                    match self.copy.replaced.iter().find(|replaced| replaced.columns.contains(&column)) {
+                        Some(replaced) => {
+                            if column >= copied_until {
+                                out.extend(replaced.source);
+                                copied_until = replaced.columns.end;
+                            }
+                            out.push_str(&joined(grapheme));
+                        }
+                        None => out.push_str(grapheme),
                     }
                 }
                 column = end;
@@ -123,8 +136,6 @@ impl Row {
         }
     }
 }
-
-const TAB_CELLS: u16 = TAB_WIDTH as u16;
 
 /// The text of consecutive rows, each in these columns; a row that is copied to its end has
 /// columns up to `u16::MAX`.
@@ -174,73 +185,81 @@ pub fn copied_text<R: AsRef<Row>>(rows: impl IntoIterator<Item = (R, Range<u16>)
 /// wrapping its sanitised text.
 pub fn keep_tabs(rows: &mut [Row], source: &str) {
     if source.contains('\t') {
-        keep_tabs_at(rows, &tab_offsets(source));
+        keep_replaced(rows, &tabs(source));
     }
 }
 
-/// The same for a text whose tabs are at these offsets, each as [`TAB_WIDTH`] spaces.
-pub(super) fn keep_tabs_at(rows: &mut [Row], offsets: &[usize]) {
-    if offsets.is_empty() {
+/// Lets what was replaced in a line of text be copied from the rows that are the result of wrapping it.
+pub fn keep_replaced(rows: &mut [Row], replaced: &[Replaced]) {
+    keep_replaced_after(rows, 0, replaced);
+}
+
+/// The same if the first bytes, up to `end`, are the rest of a replaced character.
+pub(super) fn keep_replaced_after(rows: &mut [Row], mut end: usize, replaced: &[Replaced]) {
+    if replaced.is_empty() && end == 0 {
         return;
     }
-    let mut tabs = offsets.iter().copied().peekable();
-    // Where the last tab ends; a narrow row may break it.
-    let (mut at, mut tab_end) = (0, 0);
+    let mut replaced = replaced.iter().peekable();
+    // `end` is where the last replaced character ends; a narrow row may break it.
+    let mut at = 0;
     for row in rows {
         // Blanks at the beginning for which there was no room.
         let prefix = std::mem::take(&mut row.copy.prefix);
-        row.copy.prefix = with_tabs(&prefix, at, &mut tabs, &mut tab_end).into();
+        row.copy.prefix = with_sources(&prefix, at, &mut replaced, &mut end).into();
         at += prefix.len();
         let content = row.copy.exact.take().map_or_else(|| row.text_after_lead(), String::from);
-        // The rest of a tab that began on the row before.
-        let rest = content.bytes().take(tab_end.saturating_sub(at)).take_while(|byte| *byte == b' ').count();
-        let lead = row.copy.lead.saturating_add(u16::try_from(rest).unwrap_or(u16::MAX));
-        let here: Vec<usize> =
-            std::iter::from_fn(|| tabs.next_if(|offset| *offset < at + content.len())).collect();
-        for offset in &here {
-            if let Some(before) = offset.checked_sub(at).and_then(|end| content.get(..end)) {
-                let column = usize::from(row.copy.lead) + width(before);
-                row.copy.tabs.push(u16::try_from(column).unwrap_or(u16::MAX));
+        // The rest of a replaced character that began on the row before. All of it is ASCII.
+        let rest = content.bytes().take(end.saturating_sub(at)).take_while(u8::is_ascii).count();
+        if rest > 0 {
+            let columns = row.copy.lead..row.copy.lead.saturating_add(cells(rest));
+            row.copy.replaced.push(ReplacedCells { columns, source: None });
+        }
+        let here: Vec<&Replaced> =
+            std::iter::from_fn(|| replaced.next_if(|one| one.range.start < at + content.len())).collect();
+        for Replaced { range, source } in &here {
+            if let Some(before) = range.start.checked_sub(at).and_then(|start| content.get(..start)) {
+                let start = row.copy.lead.saturating_add(cells(width(before)));
+                let columns = start..start.saturating_add(cells(range.len()));
+                row.copy.replaced.push(ReplacedCells { columns, source: Some(*source) });
             }
         }
-        row.copy.exact = Some(with_tabs(&content, at, &mut here.into_iter().peekable(), &mut tab_end).into());
-        row.copy.lead = lead;
+        row.copy.exact = Some(with_sources(&content, at, &mut here.into_iter().peekable(), &mut end).into());
         at += content.len();
         let dropped = std::mem::take(&mut row.copy.dropped);
-        row.copy.dropped = with_tabs(&dropped, at, &mut tabs, &mut tab_end).into();
+        row.copy.dropped = with_sources(&dropped, at, &mut replaced, &mut end).into();
         at += dropped.len();
     }
 }
 
-/// `text`, which begins at `start` of the line, with those of `tabs` that are in it, and
-/// without the rest of one that ends at `tab_end`.
-fn with_tabs(
+/// `text`, which begins at `start` of the line, with the characters that were replaced in it, and
+/// without the rest of one that ends at `end`.
+fn with_sources<'r>(
     text: &str,
     start: usize,
-    tabs: &mut Peekable<impl Iterator<Item = usize>>,
-    tab_end: &mut usize,
+    replaced: &mut Peekable<impl Iterator<Item = &'r Replaced>>,
+    end: &mut usize,
 ) -> String {
     let mut kept = String::with_capacity(text.len());
     for (offset, c) in text.char_indices() {
         let at = start + offset;
-        if tabs.next_if_eq(&at).is_some() {
-            kept.push('\t');
-            *tab_end = at + TAB_WIDTH;
-        } else if at >= *tab_end {
+        if let Some(Replaced { range, source }) = replaced.next_if(|one| one.range.start == at) {
+            kept.push(*source);
+            *end = range.end;
+        } else if at >= *end {
             kept.push(c);
         }
     }
     kept
 }
 
-/// Where the tabs of a line are in its sanitised text, in bytes.
-fn tab_offsets(source: &str) -> Vec<usize> {
-    let mut offsets = Vec::new();
+/// The tabs of a line, where its sanitised text has them.
+fn tabs(source: &str) -> Vec<Replaced> {
+    let mut tabs = Vec::new();
     let mut at = 0;
     for piece in pieces(source) {
         match piece {
             Piece::Char('\t') => {
-                offsets.push(at);
+                tabs.push(Replaced { range: at..at + TAB_WIDTH, source: '\t' });
                 at += TAB_WIDTH;
             }
             Piece::Char('\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}') => at += 1,
@@ -249,7 +268,7 @@ fn tab_offsets(source: &str) -> Vec<usize> {
             Piece::Sgr(_) | Piece::Edit(_) => {}
         }
     }
-    offsets
+    tabs
 }
 
 impl Row {
@@ -277,7 +296,7 @@ mod tests {
     use proptest::prelude::*;
     use ratatui::style::Style;
 
-    use super::super::row::Run;
+    use super::super::row::{Run, visible_runs};
     use super::super::sanitize::sanitize;
     use super::super::wrap::{Wrap, wrap_plain};
     use super::*;
@@ -366,7 +385,30 @@ mod tests {
         assert_eq!(whole(&[longer]), "\u{301}abcdef!");
     }
 
+    #[test]
+    fn part_of_a_replaced_character_is_copied_as_all_of_it() {
+        let runs = visible_runs("a\u{200b}b\tc", Style::new(), Style::new());
+        let row = Row::from_runs(runs.clone());
+        assert_eq!(row.text(), "a<U+200B>b   c");
+        for (columns, expected) in
+            [(0..2, "a\u{200b}"), (5..10, "\u{200b}b"), (11..14, "\tc"), (9..u16::MAX, "b\tc")]
+        {
+            assert_eq!(copied_text([(&row, columns.clone())]), expected, "{columns:?}");
+        }
+        let rows = Wrap::new(5).runs(&runs);
+        assert_eq!(rows.iter().map(Row::text).collect::<Vec<_>>(), ["a<U+2", "00B>b", "c"]);
+        assert_eq!(whole(&rows), "a\u{200b}b\tc");
+        assert_eq!(copied_text([(&rows[1], 0..u16::MAX), (&rows[2], 0..u16::MAX)]), "b\tc");
+    }
+
     proptest! {
+        #[test]
+        fn any_line_to_be_judged_is_copied_byte_for_byte(text in "(\\PC|[ a-z\t世🌞\u{301}\u{93e}\u{200d}\u{200b}\u{202e}\u{1b}\u{7}\u{85}\u{feff}-]){0,40}", width in 1_u16..30) {
+            let wrap = Wrap::new(width).first("$ ", Style::new()).rest("  ", Style::new());
+            let rows = wrap.runs(&visible_runs(&text, Style::new(), Style::new()));
+            prop_assert_eq!(whole(&rows), text);
+        }
+
         #[test]
         fn any_line_is_copied_as_it_is(text in "(\\PC|[ a-z\t世🌞\u{301}\u{93e}\u{200d}-]){0,60}", width in 1_u16..30, indent in 0_u16..3) {
             let lead = " ".repeat(usize::from(indent));

@@ -4,12 +4,15 @@
 //! is by then: its place is found again in rows that were wrapped differently.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use ratatui::style::Style;
 
-use super::copy::keep_tabs_at;
+use crate::util::visible::Replaced;
+
+use super::copy::{ReplacedCells, keep_replaced, keep_replaced_after};
 use super::row::{Row, Run, cells};
-use super::sanitize::TAB_WIDTH;
+use super::sanitize::{TAB_WIDTH, visible_replaced};
 use super::width::{graphemes, width};
 use super::wrap::Wrap;
 
@@ -82,7 +85,7 @@ impl Row {
 
 /// The rows of one line, wrapped anew before and after the text `before`.
 fn broken(rows: &[Row], before: &str, width: u16) -> (Vec<Row>, Vec<Row>) {
-    let FlatLine { runs, text, tabs } = FlatLine::of(rows);
+    let FlatLine { runs, text, replaced } = FlatLine::of(rows);
     let at = end_of(before, &text);
     let head_end = text[..at].trim_end().len();
     let lead = |row: &Row| columns_of(row, 0..row.copy.lead);
@@ -108,14 +111,22 @@ fn broken(rows: &[Row], before: &str, width: u16) -> (Vec<Row>, Vec<Row>) {
         last.copy.goes_on = has_tail;
         last.copy.dropped = text[head_end..at].into();
     }
-    let (tabs_before, tabs_after) = tabs.split_at(tabs.partition_point(|tab| *tab < at));
-    keep_tabs_at(&mut head, tabs_before);
+    let n_before = replaced.partition_point(|one| one.range.start < at);
+    let (replaced, after) = replaced.split_at(n_before);
+    keep_replaced(&mut head, replaced);
+    let cut_off = replaced.last().map_or(0, |last| last.range.end.saturating_sub(at));
     if let (Some(new), Some(old)) = (head.first_mut(), rows.first()) {
         new.copy.prefix = [&*old.copy.prefix, &new.copy.prefix].concat().into();
     }
     let mut tail = if has_tail { wrap(&rest, &tail) } else { Vec::new() };
-    let tabs_after: Vec<usize> = tabs_after.iter().map(|tab| tab - at).collect();
-    keep_tabs_at(&mut tail, &tabs_after);
+    let after: Vec<Replaced> = after
+        .iter()
+        .map(|Replaced { range, source }| Replaced {
+            range: range.start - at..range.end - at,
+            source: *source,
+        })
+        .collect();
+    keep_replaced_after(&mut tail, cut_off, &after);
     (head, tail)
 }
 
@@ -124,24 +135,35 @@ fn broken(rows: &[Row], before: &str, width: u16) -> (Vec<Row>, Vec<Row>) {
 struct FlatLine {
     runs: Vec<Run>,
     text: String,
-    /// Where [`TAB_WIDTH`] spaces stand for a tab, in bytes of the text.
-    tabs: Vec<usize>,
+    /// What is shown in place of a character.
+    replaced: Vec<Replaced>,
 }
 
 impl FlatLine {
     fn of(rows: &[Row]) -> Self {
         let mut line = Self::default();
         for row in rows {
-            let (start, inside) = (line.text.len(), row.text_columns());
+            let (start, inside) = (line.text.len(), own_columns(row));
             let before = |column: u16| columns_of(row, inside.start..column);
-            let tab = |column: &u16| start + before(*column).iter().map(|run| run.text.len()).sum::<usize>();
-            line.tabs.extend(row.copy.tabs.iter().filter(|column| inside.contains(*column)).map(tab));
+            let place = |ReplacedCells { columns, source }: &ReplacedCells| {
+                let source = source.filter(|_| inside.contains(&columns.start))?;
+                let start = start + before(columns.start).iter().map(|run| run.text.len()).sum::<usize>();
+                Some(Replaced { range: start..start + columns.len(), source })
+            };
+            line.replaced.extend(row.copy.replaced.iter().filter_map(place));
             text_of(row).into_iter().for_each(|run| line.push(run));
             let style = line.runs.last().map_or(Style::new(), |run| run.style);
+            if let Some(Replaced { range, source }) = line.replaced.last().cloned() {
+                // The rest is on the next row, in front of its text.
+                let on_row = line.text.len().saturating_sub(range.start);
+                let shown = visible_replaced(source.encode_utf8(&mut [0; 4])).0;
+                line.push(Run::new(shown.get(on_row..).unwrap_or_default(), style));
+            }
             let mut dropped = String::new();
             for c in row.dropped().chars() {
                 if c == '\t' {
-                    line.tabs.push(line.text.len() + dropped.len());
+                    let start = line.text.len() + dropped.len();
+                    line.replaced.push(Replaced { range: start..start + TAB_WIDTH, source: '\t' });
                     dropped.extend([' '; TAB_WIDTH]);
                 } else {
                     dropped.push(c);
@@ -149,10 +171,6 @@ impl FlatLine {
             }
             line.push(Run::new(dropped, style));
         }
-        // A row that is narrower than a tab has a part of it.
-        let is_whole =
-            |tab: &usize| line.text.get(*tab..tab + TAB_WIDTH).is_some_and(|text| text.trim().is_empty());
-        line.tabs.retain(is_whole);
         line
     }
 
@@ -262,10 +280,17 @@ fn blanked(lead: &str) -> String {
     graphemes(lead).map(|(grapheme, cells)| shown(grapheme, cells)).collect()
 }
 
+/// The columns of a row's text, without the rest of a replaced character that begins on the row before.
+fn own_columns(row: &Row) -> Range<u16> {
+    let Range { start, end } = row.text_columns();
+    let rest = row.copy.replaced.iter().find(|cells| cells.source.is_none());
+    rest.map_or(start, |cells| cells.columns.end).min(end)..end
+}
+
 /// The text of a row, also of clusters for which the row is too narrow.
 fn text_of(row: &Row) -> Vec<Run> {
-    let mut runs = columns_of(row, row.text_columns());
-    let exact = row.copy.exact.as_deref().filter(|_| row.copy.tabs.is_empty());
+    let mut runs = columns_of(row, own_columns(row));
+    let exact = row.copy.exact.as_deref().filter(|_| row.copy.replaced.is_empty());
     let is_replaced = |run: &Run| run.text.contains(char::REPLACEMENT_CHARACTER);
     let n_clusters = || runs.iter().map(|run| graphemes(&run.text).count()).sum::<usize>();
     if let Some(exact) =
@@ -281,7 +306,7 @@ fn text_of(row: &Row) -> Vec<Run> {
 }
 
 /// The clusters of a row that begin in these columns.
-fn columns_of(row: &Row, columns: std::ops::Range<u16>) -> Vec<Run> {
+fn columns_of(row: &Row, columns: Range<u16>) -> Vec<Run> {
     let (mut runs, mut column): (Vec<Run>, u16) = (Vec::new(), 0);
     for span in &row.line.spans {
         for (grapheme, n_cells) in graphemes(&span.content) {
@@ -291,7 +316,9 @@ fn columns_of(row: &Row, columns: std::ops::Range<u16>) -> Vec<Run> {
                     Some(last) if last.style == span.style && last.link.as_ref() == link => {
                         last.text.push_str(grapheme);
                     }
-                    _ => runs.push(Run { text: grapheme.to_owned(), style: span.style, link: link.cloned() }),
+                    _ => {
+                        runs.push(Run { link: link.cloned(), ..Run::new(grapheme, span.style) });
+                    }
                 }
             }
             column = column.saturating_add(cells(n_cells));
@@ -408,6 +435,25 @@ mod tests {
                 let copied = super::super::copied_text(all.iter().map(|row| (row, 0..u16::MAX)));
                 assert_eq!(copied, source, "{n_rows} of {old}, then {new}");
                 assert!(texts(&all).iter().all(|text| !text.contains('\t')));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_spelt_out_in_a_broken_line_is_copied() {
+        let source = "echo\tone\u{200b}two \u{202e}three\u{1b}\u{7}four";
+        let lay_out = |width| {
+            let runs = super::super::visible_runs(source, Style::new(), Style::new());
+            Wrap::new(width).first("$ ", Style::new()).rest("  ", Style::new()).runs(&runs)
+        };
+        for (old, new) in [(12, 30), (30, 12), (12, 80), (9, 10), (7, 20), (20, 5)] {
+            let rows = lay_out(old);
+            for n_rows in 1..rows.len() {
+                let split = LinePlace::default().after(&rows[..n_rows], true).split(&lay_out(new), new);
+                let all: Vec<Row> = split.before.into_iter().chain(split.after).collect();
+                let copied = super::super::copied_text(all.iter().map(|row| (row, 0..u16::MAX)));
+                assert_eq!(copied, source, "{n_rows} of {old}, then {new}");
+                assert!(texts(&all).iter().skip(1).all(|text| text.starts_with("  ")), "{:?}", texts(&all));
             }
         }
     }

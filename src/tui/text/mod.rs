@@ -16,12 +16,12 @@ mod width;
 mod wrap;
 
 pub use ansi::terminal_output;
-pub use copy::{CopyRule, copied_text, keep_tabs};
+pub use copy::{CopyRule, copied_text, keep_replaced, keep_tabs};
 pub use line_place::{LinePlace, SplitRows};
 pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};
 pub use row::{LinkTarget, PromptMark, Row, Run, visible_runs};
 pub use sanitize::{
-    TAB_WIDTH, sanitize, sanitize_line, visible, visible_line, visible_marks, visible_name, visible_ranges,
+    TAB_WIDTH, sanitize, sanitize_line, visible, visible_line, visible_marks, visible_name, visible_replaced,
     visible_source,
 };
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};

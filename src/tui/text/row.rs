@@ -6,11 +6,11 @@ use std::sync::Arc;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::util::visible::is_all_visible;
+use crate::util::visible::{Replaced, is_all_visible};
 
-use super::copy::CopyRule;
+use super::copy::{CopyRule, ReplacedCells};
 use super::picture::RowPicture;
-use super::sanitize::visible_ranges;
+use super::sanitize::visible_replaced;
 use super::width::{graphemes, width};
 
 /// The target of a link: an `http`, `https`, `mailto` or `file` URL without
@@ -39,12 +39,13 @@ impl LinkTarget {
 
 /// Text to be judged, as runs: what cannot be seen is spelt out and has the style `mark`.
 pub fn visible_runs(text: &str, style: Style, mark: Style) -> Vec<Run> {
-    let (shown, spelt_out) = visible_ranges(text);
+    let (shown, replaced) = visible_replaced(text);
     let mut runs = Vec::new();
     let mut start = 0;
-    for range in spelt_out {
+    for Replaced { range, source } in replaced {
         runs.push(Run::new(&shown[start..range.start], style));
-        runs.push(Run::new(&shown[range.clone()], mark));
+        let style = if source == '\t' { style } else { mark };
+        runs.push(Run { source: Some(source), ..Run::new(&shown[range.clone()], style) });
         start = range.end;
     }
     runs.push(Run::new(&shown[start..], style));
@@ -57,21 +58,23 @@ pub struct Run {
     pub text: String,
     pub style: Style,
     pub link: Option<LinkTarget>,
+    /// The character that the text, which is ASCII, is shown in place of.
+    pub source: Option<char>,
 }
 
 impl Run {
     pub fn new(text: impl Into<String>, style: Style) -> Self {
-        Self { text: text.into(), style, link: None }
+        Self { text: text.into(), style, link: None, source: None }
     }
 
     pub fn linked(text: impl Into<String>, style: Style, link: LinkTarget) -> Self {
-        Self { text: text.into(), style, link: Some(link) }
+        Self { text: text.into(), style, link: Some(link), source: None }
     }
 }
 
 impl From<Span<'_>> for Run {
     fn from(span: Span<'_>) -> Self {
-        Self { text: span.content.into_owned(), style: span.style, link: None }
+        Self::new(span.content, span.style)
     }
 }
 
@@ -137,6 +140,11 @@ impl Row {
             return;
         }
         self.copy.exact = None;
+        if let Some(source) = run.source {
+            let start = cells(self.width());
+            let columns = start..start.saturating_add(cells(run.text.len()));
+            self.copy.replaced.push(ReplacedCells { columns, source: Some(source) });
+        }
         if let Some(link) = run.link {
             let start = cells(self.width());
             let end = start.saturating_add(cells(width(&run.text)));

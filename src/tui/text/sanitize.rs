@@ -9,10 +9,9 @@
 //! they are part of what happens.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use crate::util::escapes::{Piece, is_dropped, pieces};
-use crate::util::visible::{is_all_visible, spell_out, spell_out_marks};
+use crate::util::visible::{Replaced, is_all_visible, spell_out, spell_out_marks};
 
 /// Number of spaces for a tab.
 pub const TAB_WIDTH: usize = 3;
@@ -50,7 +49,7 @@ pub fn sanitize_line(text: &str) -> Cow<'_, str> {
 /// Text to be judged, with what cannot be seen spelt out. Tabs become spaces, and `\r\n` becomes
 /// `\n`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if is_all_visible(text) { Cow::Borrowed(text) } else { Cow::Owned(visible_ranges(text).0) }
+    if is_all_visible(text) { Cow::Borrowed(text) } else { Cow::Owned(visible_replaced(text).0) }
 }
 
 /// Like [`visible`], but on one line: consecutive line breaks become a space.
@@ -79,8 +78,8 @@ pub fn visible_marks(text: &str) -> Cow<'_, str> {
     if is_all_visible(text) { Cow::Borrowed(text) } else { Cow::Owned(spell_out_marks(text)) }
 }
 
-/// Like [`visible`], with the places of what is spelt out.
-pub fn visible_ranges(text: &str) -> (String, Vec<Range<usize>>) {
+/// Like [`visible`], with what was replaced.
+pub fn visible_replaced(text: &str) -> (String, Vec<Replaced>) {
     spell_out(text, Some(&" ".repeat(TAB_WIDTH)))
 }
 

@@ -12,6 +12,9 @@ use ratatui::text::Line;
 use textwrap::{WordSeparator, WordSplitter};
 use unicode_segmentation::GraphemeCursor;
 
+use crate::util::visible::Replaced;
+
+use super::copy::keep_replaced;
 use super::row::{LinkTarget, Row, Run, cells};
 use super::truncate::{Ellipsis, truncate};
 use super::width::{graphemes, width};
@@ -82,6 +85,7 @@ impl Wrap {
             }
             rows.push(row);
         }
+        keep_replaced(&mut rows, &replaced_in(runs));
         rows
     }
 
@@ -325,6 +329,17 @@ pub fn linked_runs(text: &str, style: Style, link_style: Style) -> Vec<Run> {
     runs
 }
 
+/// The characters that runs are shown in place of.
+fn replaced_in(runs: &[Run]) -> Vec<Replaced> {
+    let mut end = 0;
+    let places = runs.iter().filter_map(|run| {
+        let start = end;
+        end += run.text.len();
+        run.source.map(|source| Replaced { range: start..end, source })
+    });
+    places.collect()
+}
+
 /// The end of each run in the flat text. A cluster that two runs share belongs to
 /// the first, because half a cluster has another width.
 fn run_ends(runs: &[Run], flat: &str) -> Vec<usize> {
@@ -366,7 +381,7 @@ impl Slicer<'_> {
             let replaced = replace_oversized(text, room);
             is_replaced |= replaced.is_some();
             let text = replaced.unwrap_or_else(|| text.to_owned());
-            row.push(Run { text, style: run.style, link: run.link.clone() });
+            row.push(Run { text, style: run.style, link: run.link.clone(), source: None });
             at = end;
         }
         is_replaced

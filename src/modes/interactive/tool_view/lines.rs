@@ -8,8 +8,8 @@ use ratatui::text::Line;
 
 use crate::ai::ContentBlock;
 use crate::tui::text::{
-    Ellipsis, Row, Run, WRAPPED_MARK, Wrap, keep_tabs, sanitize, sanitize_line, terminal_output,
-    truncate_row, visible, visible_line, visible_runs, width, wrap_plain,
+    Ellipsis, Row, Run, WRAPPED_MARK, Wrap, keep_replaced, keep_tabs, sanitize, sanitize_line,
+    terminal_output, truncate_row, visible_line, visible_replaced, visible_runs, width, wrap_plain,
 };
 use crate::tui::theme::Token;
 
@@ -50,12 +50,9 @@ pub(super) fn judged_code(text: &str, path: &str, limit: Option<usize>, cx: &Ren
     let mut lines = cx.highlighter.lines(language(path));
     let wrap = Wrap::new(cx.width).rest(WRAPPED_MARK, cx.style(Token::Dim));
     first(text, limit, cx, |line| {
-        let shown = visible(line);
+        let (shown, replaced) = visible_replaced(line);
         let mut rows = wrap.runs(&lines.next_line(&shown, cx.theme));
-        // What is spelt out is copied as it is shown.
-        if shown == sanitize(line) {
-            keep_tabs(&mut rows, line);
-        }
+        keep_replaced(&mut rows, &replaced);
         rows
     })
 }

@@ -7,11 +7,11 @@
 mod marks;
 mod rows;
 
-use std::ops::Range;
-
 use similar::{ChangeTag, TextDiff};
 
-use super::super::text::visible_ranges;
+use crate::util::visible::Replaced;
+
+use super::super::text::visible_replaced;
 
 pub use rows::DiffRows;
 
@@ -36,14 +36,14 @@ pub struct DiffLine {
     number: String,
     /// Without line break; what cannot be seen is spelt out.
     text: String,
-    /// Where in `text` that is.
-    spelt_out: Vec<Range<usize>>,
+    /// What was replaced in `text`.
+    replaced: Vec<Replaced>,
 }
 
 impl DiffLine {
     fn new(kind: DiffKind, number: &str, source: &str) -> Self {
-        let (text, spelt_out) = visible_ranges(source);
-        Self { kind, number: number.to_owned(), text, spelt_out }
+        let (text, replaced) = visible_replaced(source);
+        Self { kind, number: number.to_owned(), text, replaced }
     }
 
     /// Between two changes whose distance is unknown.

@@ -11,8 +11,10 @@ use std::ops::Range;
 
 use ratatui::style::{Modifier, Style};
 
+use crate::util::visible::Replaced;
+
 use super::super::super::markdown::{CodeLines, Highlighter};
-use super::super::super::text::{Row, Run, Wrap};
+use super::super::super::text::{Row, Run, Wrap, keep_replaced};
 use super::super::super::theme::{Theme, Tint, TintStrength, Token};
 use super::marks::{Change, Marks};
 use super::{DiffKind, DiffLine};
@@ -109,17 +111,20 @@ impl<'a> DiffRows<'a> {
             Some(palette) => palette.style(token, is_marked, self.theme),
             None => self.theme.style(token.unwrap_or(Token::ToolDiffContext)),
         };
+        let is_spelt_out = |one: &&Replaced| one.source != '\t';
+        let spelt_out: Vec<_> =
+            line.replaced.iter().filter(is_spelt_out).map(|one| one.range.clone()).collect();
         let has_language = tokens.is_some();
         let plain = [(line.text.len(), None)];
         let of_text = |token: Option<Token>, place: Range<usize>| {
-            let token = if covers(&line.spelt_out, &place) { Some(Token::Warning) } else { token };
+            let token = if covers(&spelt_out, &place) { Some(Token::Warning) } else { token };
             let code = has_language && palette.is_some_and(Palette::is_tinted);
             style(token.or(code.then_some(Token::MdCodeBlock)), covers(marks, &place))
         };
         let mut runs: Vec<Run> = Vec::new();
         let mut start = 0;
         for &(end, token) in tokens.unwrap_or(&plain) {
-            for place in pieces(start..end, [marks, &line.spelt_out]) {
+            for place in pieces(start..end, [marks, &spelt_out]) {
                 let text = line.text.get(place.clone()).unwrap_or_default();
                 runs.push(Run::new(text, of_text(token, place)));
             }
@@ -134,6 +139,7 @@ impl<'a> DiffRows<'a> {
         let lead = format!("{sign}{}{blank}", line.number);
         let (indent, around) = (" ".repeat(lead.len()), style(None, false));
         let mut rows = Wrap::new(self.width).first(lead, around).rest(indent, around).runs(&runs);
+        keep_replaced(&mut rows, &line.replaced);
         if let Some(tint) = palette.and_then(|palette| palette.tints.as_ref()) {
             rows.iter_mut().for_each(|row| row.pad(self.width, tint.line.style()));
         }

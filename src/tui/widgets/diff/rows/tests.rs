@@ -1,5 +1,6 @@
 //! Rows of diffs: their text, their colours, and what they cost.
 
+use super::super::super::super::text::copied_text;
 use super::super::super::super::theme::{Appearance, ColorDepth};
 use super::super::{diff_between, parse_diff};
 use super::*;
@@ -95,6 +96,19 @@ fn what_is_spelt_out_stands_out() {
     assert_eq!(rows[1].text(), "+h<U+001B>[2Ji<U+202E>");
     let rows = draw(&parse_diff("+1 a\u{202e}b"), "rs", &theme);
     assert_eq!(style_of(&rows[0], "<U+202E>"), theme.style(Token::Warning));
+}
+
+#[test]
+fn a_line_is_copied_as_it_is_in_the_file() {
+    let theme = theme(ColorDepth::True);
+    let line = "\tif a\t== \"x\u{200b}y\" {\u{1b}[0m \u{301}b\t\t// end of the line";
+    for width in [12, 20, 80] {
+        let highlighter = highlighter();
+        let lines = parse_diff(&format!("+1 {line}\n 2 \tb"));
+        let rows: Vec<Row> = DiffRows::new(&lines, "go", width, &highlighter, &theme).flatten().collect();
+        let copied = copied_text(rows.iter().map(|row| (row, 0..u16::MAX)));
+        assert_eq!(copied, format!("{line}\n\tb"), "{width}");
+    }
 }
 
 #[test]
