@@ -9,7 +9,7 @@ use std::io::Write;
 
 use ratatui::layout::Size;
 
-use crate::tui::term::ScreenReport;
+use crate::tui::term::{ScreenReport, SizeSeen};
 
 use super::app::App;
 use super::transcript::Places;
@@ -43,6 +43,7 @@ pub(super) fn adopt_size<W: Write>(
         let report = terminal.ask_screen();
         cursor = report.cursor;
         let Some(other) = report.size.filter(|other| *other != size) else { break };
+        ui.screen.had_size(SizeSeen::Between(size));
         size = other;
     }
     ui.follow_size(app, size, cursor, places);
@@ -54,7 +55,7 @@ pub(super) fn was_shown<W: Write>(ui: &mut Ui<W>, sizes: Option<(Size, Size)>) -
     let painted = ui.screen.size();
     let Some((before, after)) = sizes else { return true };
     if before != painted {
-        ui.screen.was_painted_on(before);
+        ui.screen.had_size(SizeSeen::AtLastFrame(before));
     }
     (before, after) == (painted, painted)
 }

@@ -110,6 +110,15 @@ pub enum FrameGuard {
     AskNothing,
 }
 
+/// A size that the terminal had since the last frame was composed, other than those of this frame and the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeSeen {
+    /// It had it when the last frame arrived, which was painted for another one.
+    AtLastFrame(Size),
+    /// It had it for a moment, without a frame.
+    Between(Size),
+}
+
 /// How much of a document that replaces another one is written below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartOver {
@@ -138,6 +147,8 @@ pub struct InlineWindow<W> {
     traits: ReflowTraits,
     /// The size that the terminal had when the last frame arrived, if it was not [`Self::size`].
     painted_on: Option<Size>,
+    /// Smallest width and height that the terminal had since then.
+    smallest: Option<Size>,
     /// The action needed before the next frame is painted.
     due: Due,
     /// The document was replaced.
@@ -191,6 +202,7 @@ impl<W: Write> InlineWindow<W> {
             shown: Shown::default(),
             traits: ReflowTraits::default(),
             painted_on: None,
+            smallest: None,
             due: Due::Nothing,
             start: None,
         };
@@ -283,6 +295,7 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.set_size(size);
         self.canvas.forget_pictures();
         (self.origin, self.pushed, self.gap, self.borrowing) = (0, 0, false, false);
+        (self.painted_on, self.smallest) = (None, None);
         (self.due, self.start) = (Due::Reset, None);
         self.shown = Shown::default();
     }
@@ -305,7 +318,7 @@ impl<W: Write> InlineWindow<W> {
             self.place_after(&picture, &found, size, rows)
         });
         self.canvas.set_size(size);
-        self.painted_on = None;
+        (self.painted_on, self.smallest) = (None, None);
         if let Some(cursor) = reply {
             self.canvas.forget_cursor(cursor);
             self.canvas.start_at_cursor(cursor);
@@ -351,10 +364,16 @@ impl<W: Write> InlineWindow<W> {
         !self.canvas.asks_sizes && self.canvas.asked_sizes
     }
 
-    /// Corrects the size for which the last frame was painted: the terminal had another one when the frame
-    /// arrived. [`Self::resized`] must follow.
-    pub fn was_painted_on(&mut self, size: Size) {
-        self.painted_on = Some(size);
+    /// Takes note of another size. [`Self::resized`] must follow.
+    pub fn had_size(&mut self, seen: SizeSeen) {
+        match seen {
+            SizeSeen::AtLastFrame(size) => self.painted_on = Some(size),
+            SizeSeen::Between(size) => {
+                let smallest = self.smallest.unwrap_or(size);
+                let width = smallest.width.min(size.width);
+                self.smallest = Some(Size::new(width, smallest.height.min(size.height)));
+            }
+        }
     }
 
     /// Shows other rows in place of the settled ones: they changed, but their size did not.
@@ -397,6 +416,7 @@ impl<W: Write> InlineWindow<W> {
             used: self.shown.used.max(self.origin),
             cursor,
             n_above: self.pushed,
+            smallest: self.smallest.unwrap_or(self.size()),
             shapes: (self.origin..end).map(|y| self.canvas.shape(y)).collect(),
         };
         match self.painted_on {

@@ -30,7 +30,9 @@ pub use canvas::Canvas;
 pub use control::{Control, ProgramState};
 pub use fullscreen::FullscreenWindow;
 pub use guard::{GuardError, TerminalGuard, TerminalModes};
-pub use inline::{Anchor, Cursor, Document, Frame, FrameGuard, InlineWindow, Overlay, Relayout, StartOver};
+pub use inline::{
+    Anchor, Cursor, Document, Frame, FrameGuard, InlineWindow, Overlay, Relayout, SizeSeen, StartOver,
+};
 #[cfg(unix)]
 pub use input::recorded_input;
 pub use input::{InputBroker, InputEvent, ScreenReport, normalize_paste};

@@ -154,6 +154,8 @@ pub(super) struct Picture {
     pub(super) cursor: Position,
     /// Number of rows in the scrollback, at least.
     pub(super) n_above: usize,
+    /// Smallest width and height since the rows were painted.
+    pub(super) smallest: Size,
     /// The rows from `origin` to `used`, and to the cursor if that is lower.
     pub(super) shapes: Vec<RowShape>,
 }
@@ -298,19 +300,22 @@ impl Picture {
         models
     }
 
-    /// The row of the cursor's text if no painted row wraps.
-    fn row_of_text(&self, size: Size, reply: Position, traits: &ReflowTraits) -> u16 {
-        let is_wider = size.width > self.size.width;
-        if !traits.miscounts_joined_lines || !is_wider || !self.is_full() {
-            return reply.y;
+    /// The row of the cursor's text, if `n_below` rows were added below it.
+    fn row_of_text(&self, size: Size, reply: Position, n_below: i64, traits: &ReflowTraits) -> i64 {
+        let (narrowest, lowest) =
+            (self.smallest.width.min(self.size.width), self.smallest.height.min(self.size.height));
+        let y = i64::from(reply.y);
+        if !traits.miscounts_joined_lines || size.width <= narrowest || !self.is_full() {
+            return y;
         }
         // Rows that are joined leave room for others from the scrollback, so nothing moves up, but to
         // keep the cursor on a lower screen. A higher one gets rows from there too.
-        let n_more = size.height.saturating_sub(self.size.height);
-        let n_joined = usize::from(size.width / self.size.width.max(1)) + 2;
+        let lowest = lowest.min(size.height);
+        let n_more = size.height - lowest;
+        let n_joined = usize::from(size.width / narrowest.max(1)) + 2;
         let stays = self.n_above / n_joined >= usize::from(self.origin.saturating_add(n_more));
-        let kept = self.cursor.y.min(size.height.saturating_sub(1)).saturating_add(n_more);
-        if stays { reply.y.max(kept) } else { reply.y }
+        let kept = self.cursor.y.min(lowest.saturating_sub(1)).saturating_add(n_more);
+        if stays { y.max(i64::from(kept) - n_below) } else { y }
     }
 
     fn tops(&self, model: Model, size: Size, reply: Option<Position>, traits: &ReflowTraits) -> Vec<i64> {
@@ -342,9 +347,9 @@ impl Picture {
                 let first = if self.may_be_left(size, reply) { self.origin.into() } else { row - before(at) };
                 first.min(height - before(n_rows))
             }
-            (Model::Rigid, Some(reply)) => i64::from(self.row_of_text(size, reply, traits)) - before(at),
+            (Model::Rigid, Some(reply)) => self.row_of_text(size, reply, 0, traits) - before(at),
             (Model::Reflow { .. }, Some(reply)) => {
-                let row = i64::from(reply.y) - sub_row;
+                let row = self.row_of_text(size, reply, below - n_below, traits) - sub_row;
                 let row = match traits.cursor {
                     CursorRule::OwnRowFixed => row - (below - n_below),
                     CursorRule::Follows | CursorRule::WrapsOnlyAbove | CursorRule::IgnoresRowsBelow => row,
@@ -421,7 +426,7 @@ mod tests {
         let n_rows = u16::try_from(shapes.len()).unwrap();
         let cursor = Position::new(2, n_rows - 2);
         let size = Size::new(width, n_rows);
-        Picture { size, origin: 0, used: n_rows, cursor, n_above: 0, shapes }
+        Picture { size, origin: 0, used: n_rows, cursor, n_above: 0, smallest: size, shapes }
     }
 
     #[test]
@@ -444,6 +449,24 @@ mod tests {
         picture.n_above = 12;
         assert_eq!(top(&picture, Size::new(20, 4), 1, "tmux"), 1);
         assert_eq!(top(&picture, Size::new(20, 6), 3, "tmux"), 3);
+    }
+
+    #[test]
+    fn rows_that_were_wrapped_and_joined_in_the_meantime_do_not_move_up() {
+        let mut picture = full(30, vec![row(10, 0), row(3, 0), row(4, 0), row(20, 0)]);
+        picture.n_above = 40;
+        let top = |picture: &Picture, size: Size, y: u16| {
+            let found = picture.positions(size, Some(Position::new(2, y)), &ReflowTraits::of("tmux"));
+            found[0].tops[0]
+        };
+        assert_eq!(top(&picture, Size::new(20, 4), 1), -1);
+        picture.smallest = Size::new(10, 4);
+        assert_eq!(top(&picture, Size::new(20, 4), 1), 0, "counted twice");
+        assert_eq!(top(&picture, Size::new(15, 4), 1), -1, "the last row is two");
+        assert_eq!(top(&picture, Size::new(30, 4), 1), 0);
+        // What was below the cursor is gone from the lower screen, and others came back above it.
+        picture.smallest = Size::new(10, 2);
+        assert_eq!(top(&picture, Size::new(40, 4), 2), 1);
     }
 
     #[test]
@@ -484,7 +507,8 @@ mod tests {
                 _ => row(4, 0),
             };
             let (size, cursor) = (Size::new(width, height), Position::new(x, y));
-            Picture { size, origin: 0, used, cursor, n_above: 0, shapes: (0..used).map(shape).collect() }
+            let shapes = (0..used).map(shape).collect();
+            Picture { size, origin: 0, used, cursor, n_above: 0, smallest: size, shapes }
         };
         let check = |before: &Picture, size: (u16, u16), reply: (u16, u16), first: i64| {
             let (size, reply) = (Size::new(size.0, size.1), Position::new(reply.0, reply.1));
