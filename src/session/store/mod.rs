@@ -103,7 +103,8 @@ pub fn read_tree(path: &Path) -> Result<Option<StoredTree>, OpenError> {
         return Ok(read_tree(migrated.path())?.map(|read| StoredTree { damage, ..read }));
     }
     let Scan { header, tree, facts, damage, file, .. } = scan;
-    Ok(Some(StoredTree { header, tree: SessionTree::new(&tree, Some(file)), name: facts.name, damage }))
+    let tree = SessionTree::new(&header.id, &tree, Some(file));
+    Ok(Some(StoredTree { header, tree, name: facts.name, damage }))
 }
 
 /// Most bytes of the entries that are shown when a session is opened, and how many are shown
@@ -486,7 +487,8 @@ impl SessionStore {
     /// All entries as they are now, for readers elsewhere. Takes time in proportion to
     /// their number and reads no body.
     pub fn tree(&self) -> SessionTree {
-        SessionTree::new(&self.tree, self.file().and_then(|file| file.try_clone().ok()))
+        let file = self.file().and_then(|file| file.try_clone().ok());
+        SessionTree::new(&self.header.id, &self.tree, file)
     }
 
     /// The file that bodies are read from.

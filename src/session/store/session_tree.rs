@@ -22,6 +22,7 @@ pub struct SessionTree(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    session_id: String,
     nodes: Arc<Vec<Node>>,
     /// The parent of each entry, [`NO_PARENT`] for a root. Following them ends.
     parents: Vec<u32>,
@@ -98,13 +99,19 @@ impl PartialEq for SessionTree {
 }
 
 impl SessionTree {
-    pub(super) fn new(tree: &Tree, file: Option<File>) -> Self {
+    pub(super) fn new(session_id: &str, tree: &Tree, file: Option<File>) -> Self {
         let number = |idx: usize| u32::try_from(idx).unwrap_or(NO_PARENT);
         let mut parents: Vec<u32> =
             (0..tree.len()).map(|idx| tree.parent(idx).map_or(NO_PARENT, number)).collect();
         break_cycles(&mut parents);
         let (nodes, loaded) = (Arc::clone(tree.nodes()), tree.loaded().clone());
-        Self(Arc::new(Shared { nodes, parents, loaded, leaf: tree.leaf(), file }))
+        let session_id = session_id.to_owned();
+        Self(Arc::new(Shared { session_id, nodes, parents, loaded, leaf: tree.leaf(), file }))
+    }
+
+    /// The id of the session, which is that of [`SessionState`](crate::session::SessionState).
+    pub fn session_id(&self) -> &str {
+        &self.0.session_id
     }
 
     /// Number of entries.
@@ -227,7 +234,13 @@ impl SessionTree {
     /// The labels, by the entries that have them: of two the later one in the file counts,
     /// on whatever branch. Reads the entries that label; blocks.
     pub fn labels(&self) -> HashMap<usize, EntryLabel> {
-        let labelling = (0..self.len()).filter(|idx| self.0.nodes[*idx].kind == EntryKind::Label);
+        self.labels_since(0).into_iter().filter_map(|(idx, label)| Some((idx, label?))).collect()
+    }
+
+    /// What the entries from `first` on change about labels, by the entries that they label; `None` for
+    /// a label that was removed. Reads the entries that label; blocks.
+    pub fn labels_since(&self, first: usize) -> HashMap<usize, Option<EntryLabel>> {
+        let labelling = (first..self.len()).filter(|idx| self.0.nodes[*idx].kind == EntryKind::Label);
         let mut by_id: HashMap<EntryId, Option<EntryLabel>> = HashMap::new();
         for entry in labelling.filter_map(|idx| self.read(idx)) {
             let EntryBody::Label(label) = &entry.body else { continue };
@@ -242,7 +255,7 @@ impl SessionTree {
             return HashMap::new();
         }
         let labelled = self.0.nodes.iter().enumerate();
-        labelled.filter_map(|(idx, node)| Some((idx, by_id.get(&node.id)?.clone()?))).collect()
+        labelled.filter_map(|(idx, node)| Some((idx, by_id.get(&node.id)?.clone()))).collect()
     }
 }
 
@@ -320,7 +333,7 @@ mod tests {
         for (id, parent) in nodes {
             push(&mut tree, id, *parent, other());
         }
-        let tree = SessionTree::new(&tree, None);
+        let tree = SessionTree::new("s", &tree, None);
         let parents: Vec<Option<usize>> = tree.entries().map(|entry| entry.parent).collect();
         assert_eq!(parents, expected);
     }
@@ -339,11 +352,11 @@ mod tests {
     fn picture_shares_the_entries_and_stays_as_it_was() {
         let mut tree = Tree::default();
         push(&mut tree, "a", None, other());
-        let picture = SessionTree::new(&tree, None);
+        let picture = SessionTree::new("s", &tree, None);
         assert!(Arc::ptr_eq(&picture.0.nodes, tree.nodes()));
         push(&mut tree, "b", Some("a"), other());
         assert_eq!((picture.len(), picture.leaf(), tree.len()), (1, Some(0), 2));
-        assert_eq!(SessionTree::new(&tree, None).len(), 2);
+        assert_eq!(SessionTree::new("s", &tree, None).len(), 2);
     }
 
     /// What may happen to a tree.
@@ -370,6 +383,8 @@ mod tests {
         fn tree_agrees_with_a_list_of_parents(steps in prop::collection::vec(any_step(), 0..40), ends in any::<(prop::sample::Index, prop::sample::Index)>()) {
             let (mut tree, mut parents, mut leaf) = (Tree::default(), Vec::<Option<usize>>::new(), None);
             let mut labels = HashMap::new();
+            // The labels before each entry.
+            let mut before = vec![HashMap::new()];
             for step in steps {
                 let body = match step {
                     Step::Append => other(),
@@ -391,6 +406,7 @@ mod tests {
                 let parent = leaf.map(|idx: usize| idx.to_string());
                 push(&mut tree, &parents.len().to_string(), parent.as_deref(), body);
                 parents.push(leaf);
+                before.push(labels.clone());
                 leaf = Some(parents.len() - 1);
             }
             let way = |end: Option<usize>| -> Vec<usize> {
@@ -399,10 +415,20 @@ mod tests {
                 way
             };
             prop_assert_eq!(tree.branch(), way(leaf));
-            let snapshot = SessionTree::new(&tree, None);
+            let snapshot = SessionTree::new("s", &tree, None);
             prop_assert_eq!(snapshot.leaf(), leaf);
             prop_assert_eq!(snapshot.entries().map(|entry| entry.parent).collect::<Vec<_>>(), parents.clone());
             prop_assert_eq!(snapshot.labels(), labels);
+            // Those of an earlier picture, and what has changed since.
+            let first = ends.0.index(before.len());
+            let mut read = before[first].clone();
+            for (idx, label) in snapshot.labels_since(first) {
+                match label {
+                    Some(label) => drop(read.insert(idx, label)),
+                    None => drop(read.remove(&idx)),
+                }
+            }
+            prop_assert_eq!(&read, &snapshot.labels());
             if !parents.is_empty() {
                 let (from, to) = (ends.0.index(parents.len()), ends.1.index(parents.len()));
                 prop_assert_eq!(snapshot.path(Some(from)), way(Some(from)));

@@ -167,7 +167,7 @@ pub(in crate::session) fn copy_file(
         scan = scan::scan(read_from)?.ok_or_else(|| OpenError::NotASession { path: source.to_owned() })?;
     }
     let file = std::fs::File::open(read_from).map_err(read_error)?;
-    let tree = SessionTree::new(&scan.tree, Some(file));
+    let tree = SessionTree::new(&scan.header.id, &scan.tree, Some(file));
     let written = atomic_file::create_new(disk, [path.to_owned()], |out| {
         writeln!(out, "{}", journal::header_line(header))?;
         for idx in 0..tree.len() {
