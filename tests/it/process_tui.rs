@@ -69,6 +69,41 @@ async fn a_prompt_with_two_parallel_tools() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn open_tree_shows_what_arrives() {
+    let (call, last) = (TestBarrier::new(), TestBarrier::new());
+    let body = chat::calls(&[("bash", json!({"command": "echo ran"}))]);
+    let asks =
+        Reply::stream("text/event-stream").piece(chat::delta("I will run it.")).gate(&call).piece(body);
+    let ends = Reply::stream("text/event-stream").gate(&last).piece(chat::text("It ran."));
+    let (_server, _home, pty) = start_with_server(&[], [Reply::sse(chat::text("Hello.")), asks, ends]).await;
+    pty.keys("hi\r");
+    pty.wait_text("Hello.");
+    pty.wait_idle();
+    pty.keys("run it\r");
+    pty.wait_text("I will run it.");
+    pty.keys("/tree\r");
+    pty.wait_text("Session tree");
+    // A label is being typed while the call runs.
+    pty.keys("\x1b[AL");
+    pty.wait_text("Label of this entry");
+    pty.keys("gree");
+    call.open();
+    last.reached().await;
+    pty.keys("ting\r");
+    pty.wait_text("[bash: echo ran]");
+    last.open();
+    let rows = pty.wait_text("assistant: It ran.");
+    let row_of = |text: &str| {
+        let row = rows.iter().position(|row| row.contains(text));
+        row.unwrap_or_else(|| panic!("{text} is not in\n{}", rows.join("\n")))
+    };
+    assert!(rows[row_of("[greeting] assistant: Hello.")].starts_with("\u{203a} "), "{rows:#?}");
+    let shown =
+        ["assistant: Hello.", "user: run it", "assistant: I will run it.", "[bash: echo ran]", "It ran."];
+    assert!(shown.map(row_of).is_sorted(), "{rows:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn steering_between_tools_skips_those_not_started() {
     let gate = TestBarrier::new();
     let body = chat::calls(&[("bash", json!({"command": "touch ran"}))]);

@@ -318,6 +318,7 @@ impl App {
         }
         self.status.on_session_event(event, &self.session, self.now);
         attention::follow(self, event, out);
+        tree::follow(self, event, out);
         self.program_status.follow(event, &self.session, out);
         match event {
             SessionEvent::Opened(opened) => return self.on_opened(opened, out),

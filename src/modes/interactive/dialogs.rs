@@ -11,14 +11,13 @@ use crate::tui::term::InputEvent;
 use crate::tui::widgets::DialogCx;
 
 use super::login::LoginDialog;
-use super::msg::Effect;
 use super::overlays::{
     DialogOutcome, Drawn, ModelChoice, ModelScope, Models, Overlay, OverlayStep, QuestionDialog,
     SummaryReview, ThinkingLevels, TrustDialog,
 };
 use super::reports::ReportDone;
 use super::session_picker::{SessionsDialog, SessionsDone};
-use super::tree::{TreeDialog, TreeDone};
+use super::tree::TreeDialog;
 
 /// A stack of dialogs: the last one has the keyboard and is shown.
 pub(super) struct Dialogs {
@@ -85,12 +84,16 @@ impl Dialogs {
     }
 
     /// Updates the top dialog after a change of the session; it may close. Questions that are
-    /// no longer open close in any case.
+    /// no longer open close in any case, and so does the tree of another session.
     pub(super) fn on_session_changed(&mut self, session: &SessionState) -> Option<DialogOutcome> {
         self.open.retain(|open| match open {
             Open::Question(dialog) => session.questions.iter().any(|question| question.id == dialog.id()),
+            Open::Tree(dialog) => dialog.is_of(session),
             _ => true,
         });
+        if let Some(tree) = self.tree() {
+            tree.on_session(session);
+        }
         let step = self.open.last_mut()?.overlay().session_changed(session);
         self.finish(step)
     }
@@ -242,20 +245,12 @@ impl Dialogs {
         self.open.push(Open::Tree(Box::new(dialog)));
     }
 
-    /// Hands what was read or found to the tree, if it is still open.
-    pub(super) fn on_tree(&mut self, done: TreeDone) -> Option<Effect> {
-        let tree = self.open.iter_mut().find_map(|open| match open {
-            Open::Tree(dialog) => Some(dialog),
+    /// The tree, if it is still open.
+    pub(super) fn tree(&mut self) -> Option<&mut TreeDialog> {
+        self.open.iter_mut().find_map(|open| match open {
+            Open::Tree(dialog) => Some(&mut **dialog),
             _ => None,
-        })?;
-        match done {
-            TreeDone::Texts(texts) => {
-                tree.on_texts(texts);
-                None
-            }
-            TreeDone::Found { query, entries } => tree.on_found(query, entries).map(Effect::from),
-            TreeDone::Read(_) | TreeDone::Whole(_) | TreeDone::Prompts(_) | TreeDone::Forked(_) => None,
-        }
+        })
     }
 
     /// Asks whether to trust the session's folder, replacing an earlier question.

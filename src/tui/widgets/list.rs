@@ -100,6 +100,13 @@ impl ListState {
         self.selected = at;
     }
 
+    /// The selected item is `at` now: items came or went above it. It stays in the row of the screen where
+    /// it is.
+    pub fn moved_to(&mut self, at: usize) {
+        self.scroll = (self.scroll + at).saturating_sub(self.selected);
+        self.selected = at;
+    }
+
     /// Selects and shows the first item.
     pub fn start_over(&mut self) {
         (self.selected, self.scroll) = (0, 0);

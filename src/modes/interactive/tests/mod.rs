@@ -14,6 +14,7 @@ mod plain;
 mod screens;
 mod streamed;
 mod suggestions;
+mod tree;
 mod unicode;
 
 use std::path::Path;

@@ -226,7 +226,9 @@ fn open(name: &str) -> Stage {
         }
         "tree" => {
             let options = TreeOptions::of(&crate::config::Settings::default());
-            let view = Box::new(read_tree(tree(), options, None));
+            let tree = tree();
+            stage.session(|session| session.id = tree.session_id().to_owned());
+            let view = Box::new(read_tree(tree, options, None));
             stage.done(EffectDone::Tree(TreeDone::Read(view)));
         }
         "hotkeys" => drop(stage.type_keys("/hotkeys<enter>")),

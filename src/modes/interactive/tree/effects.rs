@@ -9,9 +9,10 @@ use crate::session::{EntryId, EntryKind, Reply, SessionCommand, SessionTree};
 
 use super::super::effects::Effects;
 use super::super::msg::EffectDone;
+use super::numbering::Numbering;
 use super::outline::{Outline, Shape, View};
 use super::texts::{self, describe};
-use super::{TreeDone, TreeEffect, TreeOptions, TreeView};
+use super::{TreeDone, TreeEffect, TreeOptions, TreeRefresh, TreeView};
 
 /// Lines that are read above and below the first selection, before the tree is shown.
 const FIRST_TEXTS: usize = 80;
@@ -22,10 +23,14 @@ impl Effects {
             TreeEffect::Read { options, select } => {
                 self.with_tree(move |tree| TreeDone::Read(Box::new(read(tree, options, select.as_ref()))));
             }
+            TreeEffect::Refresh(earlier) => {
+                self.with_tree(|tree| TreeDone::Refreshed(Box::new(refresh(earlier, tree))));
+            }
             TreeEffect::ReadTexts { tree, wanted } => self.read_tree(move || {
-                TreeDone::Texts(wanted.into_iter().map(|idx| (idx, describe(&tree, idx))).collect())
+                let texts = wanted.into_iter().map(|idx| (idx, describe(&tree, idx))).collect();
+                TreeDone::Texts { tree, texts }
             }),
-            TreeEffect::Search { tree, query } => self.search(tree, query),
+            TreeEffect::Search { tree, query, from } => self.search(tree, query, from),
             TreeEffect::ReadWhole { tree, entry } => {
                 self.read_tree(move || TreeDone::Whole(texts::whole(&tree, entry)));
             }
@@ -49,13 +54,13 @@ impl Effects {
     }
 
     /// The last search counts; those before it stop.
-    fn search(&self, tree: SessionTree, query: String) {
+    fn search(&self, tree: SessionTree, query: String, from: usize) {
         let (latest, done) = (Arc::clone(&self.tree_searches), self.done.clone());
         let number = latest.fetch_add(1, Ordering::Relaxed) + 1;
         tokio::task::spawn_blocking(move || {
             let is_stale = || latest.load(Ordering::Relaxed) != number;
-            if let Some(entries) = texts::search(&tree, &query, &is_stale) {
-                drop(done.send(EffectDone::Tree(TreeDone::Found { query, entries })));
+            if let Some(entries) = texts::search((&tree, from), &query, &is_stale) {
+                drop(done.send(EffectDone::Tree(TreeDone::Found { tree, query, from, entries })));
             }
         });
     }
@@ -77,6 +82,36 @@ pub(in super::super) fn read(tree: SessionTree, options: TreeOptions, select: Op
     let texts =
         near.filter_map(|at| outline.row(at)).map(|row| (row.entry, describe(&tree, row.entry))).collect();
     TreeView { tree, shape, labels, texts, options, outline, selected: at }
+}
+
+/// What an open list needs to show `tree` in place of `earlier`. Reads only entries that were added,
+/// unless the numbers changed.
+fn refresh(earlier: SessionTree, tree: SessionTree) -> TreeRefresh {
+    let numbering = Numbering::between(&earlier, &tree);
+    let n_known = if numbering == Numbering::Kept { earlier.len() } else { 0 };
+    let (shape, labels) = (Shape::new(&tree), tree.labels_since(n_known));
+    let added = n_known.max(tree.len().saturating_sub(FIRST_TEXTS))..tree.len();
+    let texts = added.map(|idx| (idx, describe(&tree, idx))).collect();
+    TreeRefresh { earlier, tree, numbering, shape, labels, texts }
+}
+
+/// The result of an effect, for a session whose tree is `now`.
+#[cfg(test)]
+pub(in super::super) fn answer(effect: TreeEffect, now: SessionTree) -> TreeDone {
+    match effect {
+        TreeEffect::Read { options, select } => TreeDone::Read(Box::new(read(now, options, select.as_ref()))),
+        TreeEffect::Refresh(earlier) => TreeDone::Refreshed(Box::new(refresh(earlier, now))),
+        TreeEffect::ReadTexts { tree, wanted } => {
+            let texts = wanted.into_iter().map(|idx| (idx, describe(&tree, idx))).collect();
+            TreeDone::Texts { tree, texts }
+        }
+        TreeEffect::Search { tree, query, from } => {
+            let entries = texts::search((&tree, from), &query, &|| false).unwrap();
+            TreeDone::Found { tree, query, from, entries }
+        }
+        TreeEffect::ReadWhole { tree, entry } => TreeDone::Whole(texts::whole(&tree, entry)),
+        TreeEffect::ListPrompts => TreeDone::Prompts(prompts(&now)),
+    }
 }
 
 fn prompts(tree: &SessionTree) -> Vec<(EntryId, String)> {

@@ -1,12 +1,14 @@
 //! The session tree: a list of all entries to move in, and what it asks of the world.
 //!
 //! `outline` decides what is visible, `texts` what is said about an entry, `dialog` is the
-//! list with its keys, `effects` reads what it shows. The tree is a picture of the session
-//! at the moment it was opened; the session itself checks every move.
+//! list with its keys, `effects` reads what it shows. A tree is a picture of the session at
+//! one moment; the open list asks for another one when something has changed, and finds its
+//! entries there (`numbering`). The session itself checks every move.
 
 mod dialog;
 mod done;
 mod effects;
+mod numbering;
 mod outline;
 mod texts;
 
@@ -15,10 +17,11 @@ use std::collections::HashMap;
 use crate::session::{EntryId, EntryLabel, PromptDraft, SessionTree};
 
 pub(super) use dialog::{TreeDialog, TreeOptions};
-pub(super) use done::on_done;
+pub(super) use done::{follow, on_done};
 #[cfg(test)]
-pub(super) use effects::read as read_tree;
+pub(super) use effects::{answer, read as read_tree};
 
+use numbering::Numbering;
 use outline::{Outline, Shape};
 use texts::EntryText;
 
@@ -34,10 +37,13 @@ pub(super) fn line_of(tree: &SessionTree, idx: usize) -> String {
 pub(super) enum TreeEffect {
     /// Reads the tree; answers with [`TreeDone::Read`].
     Read { options: TreeOptions, select: Option<EntryId> },
+    /// Reads it again, for the list that shows this one; answers with [`TreeDone::Refreshed`].
+    Refresh(SessionTree),
     /// Reads the lines of entries; answers with [`TreeDone::Texts`].
     ReadTexts { tree: SessionTree, wanted: Vec<usize> },
-    /// Answers with [`TreeDone::Found`], unless another search is asked for first.
-    Search { tree: SessionTree, query: String },
+    /// Searches the entries from the number `from` on; answers with [`TreeDone::Found`], unless another
+    /// search is asked for first.
+    Search { tree: SessionTree, query: String, from: usize },
     /// Answers with [`TreeDone::Whole`].
     ReadWhole { tree: SessionTree, entry: usize },
     /// Reads the user's messages on the active branch; answers with [`TreeDone::Prompts`].
@@ -48,9 +54,15 @@ pub(super) enum TreeEffect {
 #[derive(Debug)]
 pub(super) enum TreeDone {
     Read(Box<TreeView>),
-    Texts(Vec<(usize, EntryText)>),
+    Refreshed(Box<TreeRefresh>),
+    Texts {
+        tree: SessionTree,
+        texts: Vec<(usize, EntryText)>,
+    },
     Found {
+        tree: SessionTree,
         query: String,
+        from: usize,
         entries: Vec<usize>,
     },
     /// `None` if the entry has no text.
@@ -71,6 +83,27 @@ pub(super) struct TreeView {
     outline: Outline,
     /// The row to select.
     selected: usize,
+}
+
+impl TreeView {
+    /// The end of the active branch.
+    fn leaf(&self) -> Option<&EntryId> {
+        self.tree.leaf().map(|idx| self.tree.entry(idx).id)
+    }
+}
+
+/// A tree that has been read again, with what is new in it.
+#[derive(Debug)]
+pub(super) struct TreeRefresh {
+    /// The one before.
+    earlier: SessionTree,
+    tree: SessionTree,
+    numbering: Numbering,
+    shape: Shape,
+    /// Labels that were given or, where there is none, removed since; all of them if the numbers changed.
+    labels: HashMap<usize, Option<EntryLabel>>,
+    /// Lines of entries that were added.
+    texts: HashMap<usize, EntryText>,
 }
 
 #[cfg(test)]

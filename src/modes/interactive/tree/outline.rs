@@ -232,6 +232,12 @@ impl Outline {
         way.find_map(|idx| (rows[idx] != NONE).then(|| rows[idx] as usize)).unwrap_or(last)
     }
 
+    /// The first row whose entry is one of `entries`.
+    pub(super) fn first_of(&self, entries: &[usize]) -> Option<usize> {
+        let entries: HashSet<usize> = entries.iter().copied().collect();
+        self.rows.iter().position(|row| entries.contains(&row.entry))
+    }
+
     /// The connectors of the branches that lead to a row, outermost first, without the
     /// first `skip` of them.
     pub(super) fn gutter(&self, at: usize, skip: u32) -> Vec<Connector> {

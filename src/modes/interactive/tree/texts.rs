@@ -113,6 +113,11 @@ fn describe_answer(answer: &AssistantMessage) -> EntryText {
             let said = EntryText::said("assistant", Token::Success, error);
             return EntryText { tone: Token::Error, ..said };
         }
+        (_, "") if answer.tool_calls().next().is_some() => {
+            // As its results are shown when they come.
+            let calls: Vec<String> = answer.tool_calls().map(call_text).collect();
+            return EntryText::note(format!("[{}]", calls.join(", ")));
+        }
         (_, "") => "(no content)".to_owned(),
         (_, text) => text.to_owned(),
     };
@@ -222,16 +227,20 @@ pub(super) fn whole(tree: &SessionTree, idx: usize) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// The entries in which all words of `query` occur: in the line that is shown, or in the
-/// text behind it. Reads all bodies; stops early if `is_stale`.
-pub(super) fn search(tree: &SessionTree, query: &str, is_stale: &dyn Fn() -> bool) -> Option<Vec<usize>> {
+/// The entries from the number `from` on in which all words of `query` occur: in the line that is shown,
+/// or in the text behind it. Reads all bodies; stops early if `is_stale`.
+pub(super) fn search(
+    (tree, from): (&SessionTree, usize),
+    query: &str,
+    is_stale: &dyn Fn() -> bool,
+) -> Option<Vec<usize>> {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     // Stored text is escaped: only words that escaping leaves alone can be looked for in it.
     let is_plain = |word: &&String| !word.contains(['"', '\\']);
     let plain: Vec<&String> = words.iter().filter(is_plain).collect();
     let mut calls_above: Option<(usize, HashMap<String, String>)> = None;
     let mut found = Vec::new();
-    for (idx, head) in tree.entries().enumerate() {
+    for (idx, head) in tree.entries().enumerate().skip(from) {
         if idx % 64 == 0 && is_stale() {
             return None;
         }
@@ -312,6 +321,10 @@ mod tests {
         check(answer("", "aborted"), "assistant: (aborted)");
         check(answer("half", "error"), "assistant: no network");
         check(answer(" ", "stop"), "assistant: (no content)");
+        let call = |command: &str| json!({"type": "toolCall", "id": command, "name": "bash", "arguments": {"command": command}});
+        let calls =
+            json!({"role": "assistant", "content": [call("ls"), call("pwd")], "stopReason": "toolUse"});
+        check(message(calls), "[bash: ls, bash: pwd]");
         check(
             message(json!({"role": "bashExecution", "command": "ls -l", "excludeFromContext": true})),
             "!!ls -l",
@@ -378,14 +391,14 @@ mod tests {
                 json!({"role": "assistant", "content": [{"type": "text", "text": "It failed."}]}),
             ),
         ]);
-        let found = |query: &str| search(&tree, query, &|| false).unwrap();
+        let found = |query: &str| search((&tree, 0), query, &|| false).unwrap();
         assert_eq!(found("fix parser"), [0]);
         assert_eq!(found("\"parser\""), [0]);
         assert_eq!(found("GRÜNE äpfel"), [0]);
-        assert_eq!(found("cargo test"), [2]);
+        assert_eq!(found("cargo test"), [1, 2], "the call and its result");
         assert_eq!(found("cargo panicked"), [2]);
         assert_eq!(found("assistant failed"), [3]);
         assert_eq!(found("toolcallid"), [0_usize; 0], "names of fields are no text");
-        assert_eq!(search(&tree, "fix", &|| true), None);
+        assert_eq!(search((&tree, 0), "fix", &|| true), None);
     }
 }

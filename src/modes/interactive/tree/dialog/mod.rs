@@ -1,14 +1,19 @@
 //! The list of the session tree: moving, filters, search, folds, labels, and the question
-//! what becomes of the branch that is left.
+//! what becomes of the branch that is left. `refresh` lets it follow the session, `search` knows what was
+//! found.
+
+mod refresh;
+mod search;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::style::Style;
 
 use crate::config::{Settings, TreeFilter};
 use crate::session::{
-    EntryKind, EntryLabel, IfBusy, LeftBranch, Phase, SessionCommand, SessionState, SessionTree,
+    EntryId, EntryKind, EntryLabel, IfBusy, LeftBranch, Phase, SessionCommand, SessionState, SessionTree,
 };
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
@@ -18,9 +23,14 @@ use crate::tui::widgets::{DialogCx, Field, Hints, ListFrame, ListItems, ListStat
 
 use super::super::msg::WorldEffect;
 use super::super::overlays::{Dialog, DialogOutcome, Drawn, Overlay, OverlayStep};
+use super::numbering::Numbering;
 use super::outline::{Connector, Fold, Outline, Shape, View};
 use super::texts::EntryText;
 use super::{TreeEffect, TreeView};
+use refresh::Refreshing;
+use search::Search;
+
+const ALREADY_HERE: &str = "The session is already at this point.";
 
 /// The settings of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +55,11 @@ pub(in super::super) struct TreeDialog {
     tree: SessionTree,
     shape: Shape,
     labels: HashMap<usize, EntryLabel>,
-    /// Messages that a compaction keeps word for word.
+    /// Entries whose label was typed here since the tree was last asked for.
+    labelled_since: HashSet<usize>,
+    /// Messages that a compaction keeps word for word, and the ids they were found by.
     pinned: HashSet<usize>,
+    pinned_ids: Option<Arc<[EntryId]>>,
     texts: HashMap<usize, EntryText>,
     /// Lines that were asked for and have not come.
     awaited: HashSet<usize>,
@@ -62,28 +75,7 @@ pub(in super::super) struct TreeDialog {
     stage: Stage,
     /// A word about the last key.
     note: Option<&'static str>,
-}
-
-#[derive(Default)]
-struct Search {
-    query: String,
-    /// What was found, and for which query.
-    found: Option<(String, HashSet<usize>)>,
-}
-
-impl Search {
-    /// What was found for the query, or for the one before while the search goes on.
-    fn entries(&self) -> Option<&HashSet<usize>> {
-        self.found.as_ref().filter(|_| !self.is_empty()).map(|(_, entries)| entries)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.query.trim().is_empty()
-    }
-
-    fn goes_on(&self) -> bool {
-        !self.is_empty() && self.found.as_ref().is_none_or(|(query, _)| *query != self.query)
-    }
+    refreshing: Refreshing,
 }
 
 enum Stage {
@@ -117,7 +109,9 @@ impl TreeDialog {
             tree,
             shape,
             labels,
+            labelled_since: HashSet::new(),
             pinned: HashSet::new(),
+            pinned_ids: None,
             texts,
             awaited: HashSet::new(),
             outline,
@@ -127,25 +121,35 @@ impl TreeDialog {
             shows_label_times: false,
             stage: Stage::Browse,
             note: None,
+            refreshing: Refreshing::No,
         }
     }
 
-    /// Lines that were asked for.
-    pub(in super::super) fn on_texts(&mut self, texts: Vec<(usize, EntryText)>) {
+    /// Lines of `tree` that were asked for.
+    pub(in super::super) fn on_texts(&mut self, tree: &SessionTree, texts: Vec<(usize, EntryText)>) {
+        let numbering = Numbering::between(tree, &self.tree);
         for (entry, text) in texts {
-            self.awaited.remove(&entry);
-            self.texts.insert(entry, text);
+            if let Some(entry) = numbering.of(entry) {
+                self.awaited.remove(&entry);
+                self.texts.insert(entry, text);
+            }
         }
     }
 
-    /// What a search found; says what has to be read then.
-    pub(in super::super) fn on_found(&mut self, query: String, entries: Vec<usize>) -> Option<TreeEffect> {
-        if query != self.search.query {
-            return None;
+    /// What a search of the entries of `tree` from the number `from` on found; says what has to be read
+    /// then.
+    pub(in super::super) fn on_found(
+        &mut self,
+        tree: &SessionTree,
+        (query, from): (String, usize),
+        entries: Vec<usize>,
+    ) -> Vec<TreeEffect> {
+        if self.search.on_found((tree, &self.tree), (query, from), entries) {
+            let entry = self.entry();
+            self.lay_out();
+            self.list.moved_to(self.row_of(entry));
         }
-        self.search.found = Some((query, entries.into_iter().collect()));
-        self.rebuild(self.entry());
-        self.missing_texts()
+        [self.search.resume(&self.tree), self.missing_texts()].into_iter().flatten().collect()
     }
 
     /// The selected entry.
@@ -155,6 +159,17 @@ impl TreeDialog {
 
     /// Decides anew what is visible, and selects `entry` or what is nearest to it.
     fn rebuild(&mut self, entry: Option<usize>) {
+        self.lay_out();
+        self.list.select(self.row_of(entry));
+    }
+
+    /// The row of `entry` or of what is nearest to it; without one that of the end of the active branch.
+    fn row_of(&self, entry: Option<usize>) -> usize {
+        self.outline.place(&self.tree, entry.or(self.tree.leaf()))
+    }
+
+    /// Decides anew what is visible.
+    fn lay_out(&mut self) {
         let view = View {
             filter: self.filter,
             is_labelled: &|idx| self.labels.contains_key(&idx),
@@ -162,7 +177,6 @@ impl TreeDialog {
             folded: &self.folded,
         };
         self.outline = Outline::new(&self.tree, &self.shape, &view);
-        self.list.select(self.outline.place(&self.tree, entry.or(self.tree.leaf())));
     }
 
     /// Asks for the lines near the selection that are not known.
@@ -202,20 +216,20 @@ impl TreeDialog {
         match (self.list.on_key(key, keymap, len), key.code) {
             (ListStep::Moved, _) => {}
             (ListStep::Confirmed, _) => return self.choose(),
-            (ListStep::Cancelled, _) if self.search.query.is_empty() => return OverlayStep::Close,
+            (ListStep::Cancelled, _) if self.search.query().is_empty() => return OverlayStep::Close,
             (ListStep::Cancelled, _) => return self.set_query(String::new()),
             (ListStep::Ignored, KeyCode::Left) => self.list.turn_page(false, len),
             (ListStep::Ignored, KeyCode::Right) => self.list.turn_page(true, len),
             (ListStep::Ignored, KeyCode::Home) => self.list.select(0),
             (ListStep::Ignored, KeyCode::End) => self.list.select(len.saturating_sub(1)),
             (ListStep::Ignored, KeyCode::Backspace) => {
-                let mut query = self.search.query.clone();
+                let mut query = self.search.query().to_owned();
                 query.pop();
                 return self.set_query(query);
             }
             (ListStep::Ignored, _) => match Chord::typed(key) {
                 Some(c) => {
-                    let query = format!("{}{c}", self.search.query);
+                    let query = format!("{}{c}", self.search.query());
                     return self.set_query(query);
                 }
                 None => return OverlayStep::Stay,
@@ -272,28 +286,39 @@ impl TreeDialog {
 
     /// Searches for something else; what was found before is shown until then.
     fn set_query(&mut self, query: String) -> OverlayStep {
-        self.search.query = query;
-        if self.search.is_empty() {
-            self.search.found = None;
-            self.rebuild(self.entry());
-            return self.stay();
+        match self.search.start(&self.tree, query) {
+            Some(search) => OverlayStep::StayWith(WorldEffect::Tree(search).into()),
+            None => {
+                self.rebuild(self.entry());
+                self.stay()
+            }
         }
-        let (tree, query) = (self.tree.clone(), self.search.query.clone());
-        OverlayStep::StayWith(WorldEffect::Tree(TreeEffect::Search { tree, query }).into())
     }
 
     /// Takes over what the session says of itself.
     pub(in super::super) fn on_session(&mut self, session: &SessionState) {
         self.is_busy = session.phase != Phase::Idle;
-        self.pinned = session.pinned.iter().filter_map(|id| self.tree.index_of(id)).collect();
+        // Each of them is looked for among all entries.
+        if self.pinned_ids.as_deref() != Some(&*session.pinned) {
+            self.pinned = session.pinned.iter().filter_map(|id| self.tree.index_of(id)).collect();
+            self.pinned_ids = Some(Arc::clone(&session.pinned));
+        }
+    }
+
+    /// Whether it is the tree of this session.
+    pub(in super::super) fn is_of(&self, session: &SessionState) -> bool {
+        self.tree.session_id() == session.id
     }
 
     // Moving.
 
     fn choose(&mut self) -> OverlayStep {
         let Some(entry) = self.entry() else { return OverlayStep::Stay };
-        if self.tree.leaf() == Some(entry) {
-            self.note = Some("The session is already at this point.");
+        let left = self.tree.path_left(self.tree.leaf(), entry);
+        // A label that was given here is the end of the branch, which nobody sees.
+        let is_label = |idx: &usize| self.tree.entry(*idx).kind == EntryKind::Label;
+        if self.shape.is_active(entry) && left.iter().all(is_label) {
+            self.note = Some(ALREADY_HERE);
             return OverlayStep::Stay;
         }
         let is_worth_it = |idx: usize| {
@@ -308,7 +333,6 @@ impl TreeDialog {
                     | EntryKind::CustomMessage
             )
         };
-        let left = self.tree.path_left(self.tree.leaf(), entry);
         if self.skip_prompt || !left.into_iter().any(is_worth_it) {
             return self.go(entry, LeftBranch::Leave);
         }
@@ -371,6 +395,7 @@ impl TreeDialog {
         } else {
             self.labels.insert(entry, EntryLabel { text, at_ms: 0 });
         }
+        self.labelled_since.insert(entry);
         self.rebuild(Some(entry));
         OverlayStep::StayWith(DialogOutcome::session(SessionCommand::SetLabel { target, label }))
     }
@@ -381,7 +406,7 @@ impl TreeDialog {
         let (width, theme) = (cx.width.max(1), cx.theme);
         let query = Row::from_runs([
             Run::new("> ", theme.style(Token::Muted)),
-            Run::new(self.search.query.clone(), theme.style(Token::Text)),
+            Run::new(self.search.query().to_owned(), theme.style(Token::Text)),
         ]);
         let column = query.width().min(usize::from(width.saturating_sub(1)));
         let hints = Hints::new()
@@ -538,7 +563,7 @@ impl Overlay for TreeDialog {
         match (&self.stage, input) {
             (Stage::Browse, InputEvent::Key(key)) => self.browse(key, keymap),
             (Stage::Browse, InputEvent::Paste(text)) => {
-                let query = format!("{}{}", self.search.query, sanitize_line(text));
+                let query = format!("{}{}", self.search.query(), sanitize_line(text));
                 self.set_query(query)
             }
             (Stage::Leave { entry, .. }, InputEvent::Key(key)) => {
@@ -558,11 +583,6 @@ impl Overlay for TreeDialog {
             },
             (Stage::Browse | Stage::Leave { .. }, _) => OverlayStep::Stay,
         }
-    }
-
-    fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
-        self.on_session(session);
-        OverlayStep::Stay
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {

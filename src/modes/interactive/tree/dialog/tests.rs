@@ -1,6 +1,8 @@
 use std::path::Path;
 
 use crossterm::event::KeyModifiers;
+use proptest::prelude::*;
+use serde_json::json;
 
 use crate::session::{Header, SessionStore};
 use crate::tui::keymap::{BINDINGS, Platform};
@@ -8,7 +10,8 @@ use crate::tui::keymap::{BINDINGS, Platform};
 use super::super::super::actions;
 use super::super::super::msg::Effect;
 use super::super::super::overlays::tests::{check_hints, draw};
-use super::super::effects::read;
+use super::super::TreeDone;
+use super::super::effects::{answer, read};
 use super::super::tests::{tree_of, user};
 use super::super::texts::{describe, search};
 use super::*;
@@ -79,13 +82,14 @@ fn perform(dialog: &mut TreeDialog, step: OverlayStep) -> Option<String> {
     };
     match effect {
         WorldEffect::Tree(TreeEffect::ReadTexts { tree, wanted }) => {
-            dialog.on_texts(wanted.into_iter().map(|idx| (idx, describe(&tree, idx))).collect());
+            let texts = wanted.into_iter().map(|idx| (idx, describe(&tree, idx))).collect();
+            dialog.on_texts(&tree, texts);
             None
         }
-        WorldEffect::Tree(TreeEffect::Search { tree, query }) => {
-            let entries = search(&tree, &query, &|| false).unwrap();
-            let more = dialog.on_found(query, entries);
-            assert_eq!(more, None, "a small tree is known already");
+        WorldEffect::Tree(TreeEffect::Search { tree, query, from }) => {
+            let entries = search((&tree, from), &query, &|| false).unwrap();
+            let more = dialog.on_found(&tree, (query, from), entries);
+            assert_eq!(more, [], "a small tree is known already");
             None
         }
         WorldEffect::Tree(TreeEffect::ReadWhole { entry, .. }) => Some(format!("copy {entry}")),
@@ -357,4 +361,117 @@ fn hints_of_all_stages_name_the_keys_of_the_user() {
         assert!(!matches!(dialog.stage, Stage::Browse), "{keys}");
         check_hints(&mut dialog);
     }
+}
+
+/// A dialog whose requests have all been answered.
+fn settled(mut dialog: TreeDialog, mut effects: Vec<TreeEffect>) -> TreeDialog {
+    while let Some(effect) = effects.pop() {
+        let now = dialog.tree.clone();
+        match answer(effect, now) {
+            TreeDone::Texts { tree, texts } => dialog.on_texts(&tree, texts),
+            TreeDone::Found { tree, query, from, entries } => {
+                effects.extend(dialog.on_found(&tree, (query, from), entries));
+            }
+            TreeDone::Refreshed(read) => effects.extend(dialog.on_refreshed(*read)),
+            other => panic!("{other:?}"),
+        }
+    }
+    dialog
+}
+
+fn refreshed(mut dialog: TreeDialog, later: &SessionTree) -> TreeDialog {
+    let effect = dialog.refresh().unwrap();
+    let TreeDone::Refreshed(read) = answer(effect, later.clone()) else { panic!("no tree") };
+    let more = dialog.on_refreshed(*read);
+    settled(dialog, more)
+}
+
+/// The ids of all rows.
+fn ids(dialog: &TreeDialog) -> Vec<String> {
+    let row = |at: usize| dialog.tree.entry(dialog.outline.row(at).unwrap().entry).id.to_string();
+    (0..dialog.outline.len()).map(row).collect()
+}
+
+proptest! {
+    /// A tree that follows the session is the one that would be opened now: with the folds, the query and
+    /// the selected entry that it has, in the row of the screen where it was.
+    #[test]
+    fn followed_tree_is_the_one_that_would_be_opened(
+        parents in prop::collection::vec(prop::option::weighted(0.95, any::<prop::sample::Index>()), 2..60),
+        n_before in any::<prop::sample::Index>(),
+        selected in any::<prop::sample::Index>(),
+        folds in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        query in prop::sample::select(vec!["", "1", "says"]),
+        // The later file has other entries before.
+        n_moved in prop::sample::select(vec![0_usize, 0, 0, 3]),
+    ) {
+        let lines: Vec<String> = parents
+            .iter()
+            .enumerate()
+            .map(|(at, parent)| {
+                let parent = parent.as_ref().filter(|_| at > 0).map(|parent| parent.index(at).to_string());
+                user(&at.to_string(), parent.as_deref())
+            })
+            .collect();
+        let n_before = n_before.index(lines.len()) + 1;
+        let moved: Vec<String> = (0..n_moved).map(|n| user(&format!("m{n}"), None)).collect();
+        let (earlier, later) = (tree_of(&lines[..n_before]), tree_of(&[moved, lines].concat()));
+
+        let mut dialog = dialog_of(earlier, TreeFilter::Default);
+        dialog.folded = folds.iter().map(|fold| fold.index(n_before)).collect();
+        let search = dialog.search.start(&dialog.tree, query.to_owned());
+        let mut dialog = settled(dialog, search.into_iter().collect());
+        dialog.rebuild(Some(selected.index(n_before)));
+        let page = 8;
+        let row_on_screen = |dialog: &mut TreeDialog| {
+            let (rows, _) = draw(dialog, 80, page + 6);
+            rows.iter().position(|row| row.text().starts_with('›'))
+        };
+        let (row, place) = (row_on_screen(&mut dialog), dialog.list.selected());
+        let (entry, n_rows) = (dialog.entry().map(|entry| dialog.tree.entry(entry).id.to_string()), dialog.outline.len());
+        let folded = dialog.folded.clone();
+        let mut dialog = refreshed(dialog, &later);
+
+        let mut fresh = dialog_of(later.clone(), TreeFilter::Default);
+        fresh.folded = folded.iter().map(|idx| idx + n_moved).collect();
+        let search = fresh.search.start(&later, query.to_owned());
+        let mut fresh = settled(fresh, search.into_iter().collect());
+        fresh.rebuild(None);
+        prop_assert_eq!(ids(&dialog), ids(&fresh));
+        prop_assert_eq!(&dialog.folded, &fresh.folded);
+        for (entry, text) in &dialog.texts {
+            prop_assert_eq!(text, &describe(&later, *entry));
+        }
+        let row_after = row_on_screen(&mut dialog);
+        if let Some(entry) = entry {
+            prop_assert_eq!(dialog.entry().map(|entry| later.entry(entry).id.to_string()), Some(entry));
+            let (above, page) = (dialog.list.selected(), dialog.list.page());
+            let below = dialog.outline.len() - above;
+            if query.is_empty() && n_rows >= page && above >= page && below >= page && place >= page {
+                prop_assert_eq!(row_after, row);
+            }
+        }
+    }
+}
+
+/// What arrives in a long session is read, and nothing else.
+#[test]
+fn refresh_of_ten_thousand_entries_reads_what_was_added() {
+    let n = 10_000;
+    let parent = |at: usize| at.checked_sub(1).map(|at| at.to_string());
+    let label = |at: usize| {
+        json!({ "type": "label", "id": format!("l{at}"), "parentId": null, "timestamp": "", "targetId": "7", "label": "x" })
+            .to_string()
+    };
+    let mut lines: Vec<String> = (0..n).map(|at| user(&at.to_string(), parent(at).as_deref())).collect();
+    lines.extend((0..1_000).map(label));
+    let earlier = tree_of(&lines);
+    lines.push(user("new", Some("9999")));
+    let later = tree_of(&lines);
+    let mut dialog = dialog_of(earlier, TreeFilter::Default);
+    let TreeDone::Refreshed(read) = answer(dialog.refresh().unwrap(), later) else { panic!("no tree") };
+    assert_eq!((read.texts.len(), read.labels.len()), (1, 0));
+    let n_before = dialog.texts.len();
+    assert_eq!(dialog.on_refreshed(*read), []);
+    assert_eq!(dialog.texts.len(), n_before + 1);
 }
