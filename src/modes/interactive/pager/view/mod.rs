@@ -48,6 +48,8 @@ pub(in super::super) struct PagerView {
 /// The sections of a session as a text.
 struct SessionText {
     list: SectionList,
+    /// Entries that followed since the pager was opened.
+    n_added: usize,
     /// The time of the frame.
     now: Duration,
     /// A search that was asked for.
@@ -96,7 +98,7 @@ impl PagedText for SessionText {
 
     fn position(&self, top: Place, _: Place) -> Option<Position> {
         let section = self.list.sections.get(top.0)?;
-        let of = self.list.path.len();
+        let of = self.list.path.len() + self.n_added;
         Some(Position { unit: "entry", at: (section.entries.start + 1).min(of), of })
     }
 
@@ -129,9 +131,10 @@ impl PagerView {
         if let Some(last) = list.sections.last_mut() {
             last.is_live = true;
         }
+        let n_added = events.iter().filter(|(event, _)| is_entry(event)).count();
         let mut opened = Self {
             pager: Pager::at_end(sanitize(title)),
-            text: SessionText { list, now: Duration::ZERO, asked: None },
+            text: SessionText { list, n_added, now: Duration::ZERO, asked: None },
             view: ViewSettings { expanded: true, hide_thinking: false, ..view.clone() },
             highlighter,
             sought: place,
@@ -147,6 +150,7 @@ impl PagerView {
     pub(super) fn on_session_event(&mut self, event: &SessionEvent, now: Duration) {
         let sections = &mut self.text.list.sections;
         let Some(last) = sections.last_mut().filter(|last| last.is_live) else { return };
+        self.text.n_added += usize::from(is_entry(event));
         match event {
             // Another conversation; this one ends here.
             SessionEvent::Opened(_) | SessionEvent::Navigated(_) => last.is_live = false,
@@ -286,6 +290,10 @@ impl PagerView {
         }
         self.sought = None;
     }
+}
+
+fn is_entry(event: &SessionEvent) -> bool {
+    matches!(event, SessionEvent::EntryAppended(_))
 }
 
 #[cfg(test)]

@@ -302,6 +302,37 @@ fn answer_in_progress_is_shown_and_grows_at_the_end() {
 }
 
 #[test]
+fn number_of_entries_grows_with_the_session() {
+    let (tree, later) = (session(20, 2), session(23, 2));
+    let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
+    let added =
+        |range| later.read_all(&later.path(later.leaf())[range]).into_iter().map(SessionEvent::EntryAppended);
+    let leaf = tree.leaf().map(|idx| tree.entry(idx).id.clone());
+    // Before the session was read.
+    let events = added(40..41).map(|event| (event, Duration::ZERO)).collect();
+    let start = PagerStart { leaf, events, ..PagerStart::default() };
+    let pager = PagerView::of_session("A session", (tree, start), &view, Highlighter::new());
+    let mut stage = Stage::of(pager, Size::new(60, 12));
+    let of = |stage: &mut Stage| stage.screen()[0].rsplit(' ').next().map(str::to_owned);
+    // Before its last section was.
+    for event in added(41..42) {
+        stage.pager.on_session_event(&event, Duration::ZERO);
+    }
+    assert_eq!(of(&mut stage).as_deref(), Some("42"));
+    for (event, n) in added(42..46).zip(43..) {
+        stage.pager.on_session_event(&event, Duration::ZERO);
+        stage.pager.on_session_event(&agent(AgentEvent::AgentStart), Duration::ZERO);
+        assert_eq!(of(&mut stage), Some(n.to_string()));
+    }
+    // Entries of another conversation do not count.
+    stage.pager.on_session_event(&SessionEvent::Opened(Arc::default()), Duration::ZERO);
+    for event in added(0..3) {
+        stage.pager.on_session_event(&event, Duration::ZERO);
+    }
+    assert_eq!(of(&mut stage).as_deref(), Some("46"));
+}
+
+#[test]
 fn a_search_finds_text_that_arrived_after_the_pager_was_opened() {
     let tree = session(60, 2);
     let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
