@@ -158,10 +158,10 @@ impl Dialogs {
         self.models.iter().any(|choice| choice.is_named(reference))
     }
 
-    /// Replaces the models, also in the top dialog.
+    /// Replaces the models, also in open dialogs.
     pub(super) fn on_models(&mut self, models: &[Arc<Model>]) {
         self.models = ModelChoice::of(models);
-        if let Some(open) = self.open.last_mut() {
+        for open in &mut self.open {
             open.overlay().models_changed(&self.models);
         }
     }
@@ -388,6 +388,19 @@ mod tests {
         check(&[KeyCode::Esc], 1);
         check(&[KeyCode::Up, KeyCode::Enter], 0);
         check(&[KeyCode::Up, KeyCode::Esc], 1);
+    }
+
+    #[test]
+    fn models_that_are_found_are_also_in_a_list_under_a_question() {
+        let mut dialogs = Dialogs::new(vec![]);
+        let (question, session) = call_question();
+        dialogs.open_models(&session, "");
+        dialogs.open_question(&question);
+        let found = Model { id: "found".to_owned(), provider: "acme".to_owned(), ..Model::default() };
+        dialogs.on_models(&[Arc::new(found)]);
+        press(&mut dialogs, KeyCode::Enter);
+        let chosen = press(&mut dialogs, KeyCode::Enter);
+        assert!(format!("{chosen:?}").contains("acme/found"), "{chosen:?}");
     }
 
     #[test]
