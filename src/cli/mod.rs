@@ -18,6 +18,7 @@ mod usage;
 mod words;
 
 use std::ffi::OsString;
+use std::panic;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -30,6 +31,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::ai;
 use crate::config::{Dirs, Env};
 use crate::modes::{self, Terminals, UsageError};
+use crate::util::clock::Clock;
 
 use args::SubCommand;
 pub use args::{Args, IGNORED, IgnoredFlag, Mode, command};
@@ -37,12 +39,16 @@ pub use docs::CHAPTERS;
 
 /// Runs the program; [`modes::EXIT_CODES`] are the exit codes.
 pub fn main() -> ExitCode {
-    modes::after_output(dispatch())
+    // The panic hook has reported it.
+    let done = panic::catch_unwind(dispatch);
+    modes::after_output(done.unwrap_or_else(|_| modes::after_crash()))
 }
 
 fn dispatch() -> ExitCode {
     let env = Env::process();
-    let home = Dirs::new(&env).home;
+    let dirs = Dirs::new(&env);
+    modes::watch_crashes(&dirs, Clock::system());
+    let home = dirs.home;
     let given: Vec<OsString> = std::env::args_os().collect();
     if let Err(error) = words::check_first(given.get(1..).unwrap_or_default()) {
         return modes::report_error(&error, home.as_deref());

@@ -1,21 +1,21 @@
-//! Crashes of the interface, in `crashes.json`, which pi shares with the original: an array of objects
+//! Crashes of pi, in `crashes.json`, which pi shares with the original: an array of objects
 //! with `timestamp`, `version`, `kind`, `message`, `stack`, `sessionFile`, `cwd` and `notified`.
 
 use std::backtrace::Backtrace;
 use std::borrow::Cow;
 use std::io::{self, Read as _};
-use std::panic::{self, Location};
+use std::panic::{Location, PanicHookInfo};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::util::clock::{self, Clock};
+use crate::util::clock;
 use crate::util::panics::panic_text;
 use crate::util::{atomic_file, os};
+
+use super::json_file::{FolderLock, LockTimes};
 
 /// Older records are dropped.
 const MAX_RECORDS: usize = 5;
@@ -27,6 +27,12 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const MAX_STACK_BYTES: usize = 32 << 10;
 /// Longer texts of panics, which may contain whatever the program was working on, are truncated at the end.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
+/// A crash is written even if another process holds the lock for longer.
+const LOCK_TIMES: LockTimes = LockTimes {
+    stale: Duration::from_secs(10),
+    watch: Duration::from_millis(250),
+    wait: Duration::from_secs(1),
+};
 
 /// The state of the program when it crashed.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +55,28 @@ struct Record<'a> {
     stack: &'a str,
     session_file: Option<Cow<'a, str>>,
     cwd: Cow<'a, str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    notified: bool,
+}
+
+/// A panic, as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crash {
+    /// The text of the panic, truncated, and its place in the source.
+    pub message: String,
+    /// Truncated at the end.
+    pub stack: String,
+}
+
+impl Crash {
+    /// A panic with the stack of the calling thread; for its hook.
+    pub fn of(panic: &PanicHookInfo<'_>) -> Self {
+        let stack = Backtrace::force_capture().to_string();
+        Self {
+            message: message(&panic_text(panic.payload()), panic.location()),
+            stack: start_of(&stack, MAX_STACK_BYTES).to_owned(),
+        }
+    }
 }
 
 /// A crash that was not yet shown to the user.
@@ -64,19 +92,12 @@ pub struct UnreportedCrash {
 #[derive(Debug, Clone)]
 pub struct CrashLog {
     path: PathBuf,
-    /// Shared by all clones.
-    has_recorded: Arc<AtomicBool>,
 }
 
 impl CrashLog {
     /// The log in the file at `path`, which need not exist.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, has_recorded: Arc::default() }
-    }
-
-    /// Whether a panic of this process is in the file.
-    pub fn has_recorded(&self) -> bool {
-        self.has_recorded.load(Ordering::SeqCst)
+        Self { path }
     }
 
     /// The path of the file.
@@ -84,65 +105,51 @@ impl CrashLog {
         &self.path
     }
 
-    /// Records every panic of the calling thread from now on, before it is printed. `context` is called then,
-    /// and must not wait for anything.
-    pub fn record_panics(
-        self,
-        version: &'static str,
-        clock: Clock,
-        context: impl Fn() -> CrashContext + Send + Sync + 'static,
-    ) {
-        let (thread, previous) = (thread::current().id(), panic::take_hook());
-        panic::set_hook(Box::new(move |panic| {
-            if thread::current().id() == thread {
-                let message = message(&panic_text(panic.payload()), panic.location());
-                let stack = Backtrace::force_capture().to_string();
-                // The panic itself is printed in any case.
-                drop(self.record(version, &message, &stack, &context(), clock.now_ms()));
-            }
-            previous(panic);
-        }));
-    }
-
-    /// Appends a crash. Blocks. Runs in the panic hook, where another panic would abort the process: nothing in
-    /// it may panic.
+    /// Appends a crash; `notified` says whether the user sees it, so that no later start reports it. Blocks.
+    /// Runs in the panic hook, where another panic would abort the process: nothing in it may panic.
     ///
     /// # Errors
     /// If the file cannot be written.
-    fn record(
+    pub fn record(
         &self,
         version: &str,
-        message: &str,
-        stack: &str,
+        crash: &Crash,
         context: &CrashContext,
+        notified: bool,
         now_ms: u64,
     ) -> io::Result<()> {
-        let mut records = self.records();
-        records.push(serde_json::to_value(Record {
+        let record = serde_json::to_value(Record {
             timestamp: clock::iso8601(now_ms),
             version,
             kind: "panic",
-            message,
-            stack: start_of(stack, MAX_STACK_BYTES),
+            message: &crash.message,
+            stack: &crash.stack,
             session_file: context.session_file.as_deref().map(Path::to_string_lossy),
             cwd: context.cwd.to_string_lossy(),
-        })?);
-        records.drain(..records.len().saturating_sub(MAX_RECORDS));
-        self.write(&records)?;
-        self.has_recorded.store(true, Ordering::SeqCst);
-        Ok(())
+            notified,
+        })?;
+        if let Some(folder) = self.path.parent() {
+            atomic_file::create_private_folder(folder)?;
+        }
+        self.alone(|| {
+            let mut records = self.records();
+            records.push(record);
+            records.drain(..records.len().saturating_sub(MAX_RECORDS));
+            self.write(&records)
+        })
     }
 
     /// Returns the latest crash of the last seven days that was not shown before, and marks all records as
     /// shown. Blocks.
     pub fn take_unreported(&self, now_ms: u64) -> Option<UnreportedCrash> {
+        unreported(&self.records(), now_ms)?;
+        // Of several processes that start at once, one reports it.
+        self.alone(|| self.take_from_file(now_ms))
+    }
+
+    fn take_from_file(&self, now_ms: u64) -> Option<UnreportedCrash> {
         let mut records = self.records();
-        let unreported = records.iter().rev().find_map(|record| {
-            let at_ms = clock::parse_iso8601(record["timestamp"].as_str()?)?;
-            let is_due = record["notified"] != true && now_ms.saturating_sub(at_ms) <= MAX_AGE_MS;
-            let message = record["message"].as_str().filter(|_| is_due)?.to_owned();
-            Some(UnreportedCrash { at_ms, message })
-        })?;
+        let unreported = unreported(&records, now_ms)?;
         for record in records.iter_mut().filter_map(Value::as_object_mut) {
             record.insert("notified".to_owned(), true.into());
         }
@@ -167,10 +174,26 @@ impl CrashLog {
             .collect()
     }
 
+    /// Does `work` while no other thread or process changes the file, unless one has the lock for very long.
+    fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _lock = FolderLock::acquire(&self.path, LOCK_TIMES).ok();
+        work()
+    }
+
     fn write(&self, records: &[Value]) -> io::Result<()> {
         let text = serde_json::to_string_pretty(records)? + "\n";
         atomic_file::write_owner_only(&self.path, text.as_bytes())
     }
+}
+
+/// The latest of `records` that is due for a report.
+fn unreported(records: &[Value], now_ms: u64) -> Option<UnreportedCrash> {
+    records.iter().rev().find_map(|record| {
+        let at_ms = clock::parse_iso8601(record["timestamp"].as_str()?)?;
+        let is_due = record["notified"] != true && now_ms.saturating_sub(at_ms) <= MAX_AGE_MS;
+        let message = record["message"].as_str().filter(|_| is_due)?.to_owned();
+        Some(UnreportedCrash { at_ms, message })
+    })
 }
 
 /// The text of a panic, truncated, and its place in the source.
@@ -190,49 +213,68 @@ mod tests {
 
     use serde_json::json;
 
-    use crate::util::panics::lock_hook;
-
     use super::*;
 
     const DAY_MS: u64 = MAX_AGE_MS / 7;
     const NOW_MS: u64 = 1_795_000_000_000;
 
+    fn crash(message: &str) -> Crash {
+        Crash { message: message.to_owned(), stack: "0: frame".to_owned() }
+    }
+
+    /// Records it as it is without a session.
+    fn record(log: &CrashLog, message: &str, now_ms: u64) -> io::Result<()> {
+        log.record("1", &crash(message), &CrashContext::default(), false, now_ms)
+    }
+
     #[test]
-    fn panic_of_the_thread_is_recorded_and_reported_once() {
-        let _hook = lock_hook();
+    fn crash_is_recorded_and_reported_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = CrashLog::new(folder.path().join("agent/crashes.json"));
+        let context = CrashContext { session_file: Some("/s/a.jsonl".into()), cwd: "/work".into() };
+        log.record("1.2.3", &crash("it broke"), &context, false, NOW_MS).unwrap();
+        let records: Value = serde_json::from_str(&fs::read_to_string(log.path()).unwrap()).unwrap();
+        let expected = json!([{
+            "timestamp": clock::iso8601(NOW_MS), "version": "1.2.3", "kind": "panic", "message": "it broke",
+            "stack": "0: frame", "sessionFile": "/s/a.jsonl", "cwd": "/work",
+        }]);
+        assert_eq!(records, expected);
+        let reported = log.take_unreported(NOW_MS + DAY_MS).unwrap();
+        assert_eq!(reported, UnreportedCrash { at_ms: NOW_MS, message: "it broke".to_owned() });
+        assert_eq!(log.take_unreported(NOW_MS + DAY_MS), None);
+    }
+
+    #[test]
+    fn crash_that_the_user_saw_is_recorded_and_not_reported_again() {
         let folder = tempfile::tempdir().unwrap();
         let log = CrashLog::new(folder.path().join("crashes.json"));
-        let context = CrashContext { session_file: Some("/s/a.jsonl".into()), cwd: "/work".into() };
-        let recording = log.clone();
-        let broken = thread::spawn(move || {
-            recording.record_panics("1.2.3", Clock::manual(NOW_MS), move || context.clone());
-            // A panic of another thread is not recorded.
-            drop(thread::spawn(|| panic!("elsewhere")).join());
-            panic!("the interface broke");
+        log.record("1", &crash("shown"), &CrashContext::default(), true, NOW_MS).unwrap();
+        assert_eq!(log.records()[0]["message"], "shown");
+        assert_eq!(log.take_unreported(NOW_MS), None);
+    }
+
+    #[test]
+    fn crashes_of_several_threads_at_once_are_all_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = CrashLog::new(folder.path().join("crashes.json"));
+        std::thread::scope(|scope| {
+            for n in 0..MAX_RECORDS {
+                let log = &log;
+                scope.spawn(move || record(log, &format!("n{n}"), NOW_MS).unwrap());
+            }
         });
-        assert!(broken.join().is_err());
-        assert!(log.has_recorded());
-        let records: Value = serde_json::from_str(&fs::read_to_string(log.path()).unwrap()).unwrap();
-        let [record] = records.as_array().unwrap().as_slice() else { panic!("{records}") };
-        assert_eq!(record["version"], "1.2.3");
-        assert_eq!(record["timestamp"], clock::iso8601(NOW_MS));
-        assert_eq!((&record["sessionFile"], &record["cwd"]), (&json!("/s/a.jsonl"), &json!("/work")));
-        assert!(!record["stack"].as_str().unwrap().is_empty());
-        let reported = log.take_unreported(NOW_MS + DAY_MS).unwrap();
-        assert!(
-            reported.message.starts_with("the interface broke (src/config/crash_log.rs:"),
-            "{reported:?}"
-        );
-        assert_eq!(log.take_unreported(NOW_MS + DAY_MS), None);
+        let mut messages: Vec<Value> = log.records().iter().map(|record| record["message"].clone()).collect();
+        messages.sort_by_key(ToString::to_string);
+        assert_eq!(messages, ["n0", "n1", "n2", "n3", "n4"]);
     }
 
     #[test]
     fn panic_with_a_long_text_keeps_the_earlier_records() {
         let folder = tempfile::tempdir().unwrap();
         let log = CrashLog::new(folder.path().join("crashes.json"));
-        log.record("1", "earlier", "", &CrashContext::default(), NOW_MS).unwrap();
+        record(&log, "earlier", NOW_MS).unwrap();
         let message = message(&"é".repeat(1 << 20), Some(Location::caller()));
-        log.record("1", &message, "", &CrashContext::default(), NOW_MS).unwrap();
+        record(&log, &message, NOW_MS).unwrap();
         let [earlier, long] = log.records().try_into().unwrap();
         assert_eq!(earlier["message"], "earlier");
         let (text, place) = long["message"].as_str().unwrap().split_once(' ').unwrap();
@@ -251,7 +293,7 @@ mod tests {
         let log = CrashLog::new(folder.path().join("crashes.json"));
         let path = PathBuf::from(OsStr::from_bytes(b"/caf\xe9"));
         let context = CrashContext { session_file: Some(path.clone()), cwd: path };
-        log.record("1", "broken", "", &context, NOW_MS).unwrap();
+        log.record("1", &crash("broken"), &context, false, NOW_MS).unwrap();
         let [record] = log.records().try_into().unwrap();
         assert_eq!(
             (&record["cwd"], &record["sessionFile"]),
@@ -261,11 +303,11 @@ mod tests {
     }
 
     #[test]
-    fn crash_that_cannot_be_written_does_not_count_as_recorded() {
+    fn crash_that_cannot_be_written_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let log = CrashLog::new(folder.path().join("none/crashes.json"));
-        assert!(log.record("1", "broken", "", &CrashContext::default(), NOW_MS).is_err());
-        assert!(!log.has_recorded());
+        fs::write(folder.path().join("file"), "").unwrap();
+        let log = CrashLog::new(folder.path().join("file/crashes.json"));
+        assert!(record(&log, "broken", NOW_MS).is_err());
     }
 
     #[test]
@@ -277,14 +319,14 @@ mod tests {
             json!([{"timestamp": clock::iso8601(NOW_MS), "message": "of the original", "more": 1}, 3]);
         fs::write(log.path(), foreign.to_string()).unwrap();
         for n in 0..4 {
-            log.record("1", &format!("n{n}"), "", &CrashContext::default(), NOW_MS + n).unwrap();
+            record(&log, &format!("n{n}"), NOW_MS + n).unwrap();
         }
         let messages = |log: &CrashLog| -> Vec<Value> {
             log.records().into_iter().map(|record| record["message"].clone()).collect()
         };
         assert_eq!(messages(&log), ["of the original", "n0", "n1", "n2", "n3"]);
         assert_eq!(log.records()[0]["more"], 1);
-        log.record("1", "n4", "", &CrashContext::default(), NOW_MS).unwrap();
+        record(&log, "n4", NOW_MS).unwrap();
         assert_eq!(messages(&log), ["n0", "n1", "n2", "n3", "n4"]);
         assert_eq!(log.take_unreported(NOW_MS + 8 * DAY_MS), None);
         assert_eq!(log.take_unreported(NOW_MS).unwrap().message, "n4");

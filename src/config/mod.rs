@@ -32,7 +32,7 @@ pub use authorised::Authorised;
 pub use aws::{AwsCredentials, AwsEndpoints, AwsError};
 pub use certificates::extra_roots;
 pub use cloud_credentials::CloudCredentials;
-pub use crash_log::{CrashContext, CrashLog, UnreportedCrash};
+pub use crash_log::{Crash, CrashContext, CrashLog, UnreportedCrash};
 pub use credentials::{CredentialError, Credentials, KeySource, ProviderKeys};
 pub use dirs::Dirs;
 pub use env::Env;

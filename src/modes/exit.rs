@@ -25,7 +25,7 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "success; in JSON mode also if an answer failed, which its events report"),
     (
         FAILED,
-        "an error: no key, an unknown model, an unreadable session, output that cannot be written, or, in print mode, a failed or truncated answer",
+        "an error: no key, an unknown model, an unreadable session, output that cannot be written, an internal error that ended pi, or, in print mode, a failed or truncated answer",
     ),
     (
         USAGE,
@@ -58,6 +58,11 @@ impl UsageError {
 /// The code after the program ended with `error`.
 pub(super) fn after_error(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if error.is::<UsageError>() { USAGE } else { FAILED })
+}
+
+/// The code after a panic ended the program.
+pub fn after_crash() -> ExitCode {
+    ExitCode::from(FAILED)
 }
 
 /// The code after a prompt was rejected.

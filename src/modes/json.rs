@@ -9,6 +9,7 @@ use crate::session::{
 };
 use crate::util::process;
 
+use super::crash_notice::caught;
 use super::output::{header_line, write_err};
 use super::print::{save_last_message, shut_down};
 use super::wire::{EventStyle, LineOutput, Lines, Outgoing};
@@ -41,7 +42,7 @@ pub async fn json(
         }
     };
     let (code, is_signalled) = tokio::select! {
-        code = say_all(handle, &mut events, prompts, &output) => (code, false),
+        code = caught(say_all(handle, &mut events, prompts, &output)) => (code, false),
         () = output.broken() => (ExitCode::SUCCESS, false),
         code = signalled => {
             process::kill_all();

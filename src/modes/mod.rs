@@ -32,7 +32,8 @@ use crate::ai::Image;
 pub use acp::{ACP_COMMANDS, ACP_METHODS, AcpCommandRow, AcpHost, AcpMethodRow, AcpStart, acp, serve_acp};
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use config::{ConfigOutput, list_settings, show_setting};
-pub use exit::{EXIT_CODES, UsageError};
+pub use crash_notice::watch_crashes;
+pub use exit::{EXIT_CODES, UsageError, after_crash};
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{
     DoctorInput, InteractiveStart, commands_markdown, doctor, is_command, keybindings_markdown,

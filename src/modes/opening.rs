@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::session::{self, Deltas, OpenError, OpenSession, Services, SessionEvents, SessionHandle};
 
+use super::crash_notice::watch_session;
 use super::output::write_err;
 
 /// How long opening may take without an explanation.
@@ -24,12 +25,15 @@ pub async fn open_session(
     deltas: Deltas,
 ) -> Result<(SessionHandle, SessionEvents), OpenError> {
     let mut opening = pin!(session::start(Arc::clone(services), cwd, open, deltas));
-    if let Ok(opened) = tokio::time::timeout(SLOW_OPENING, &mut opening).await {
-        return opened;
-    }
-    write_err(
-        "pi: opening the session takes long; if a disk with this directory, ~/.pi or the sessions does not respond, \
-         press ctrl+c and check it",
-    );
-    opening.await
+    let opened = match tokio::time::timeout(SLOW_OPENING, &mut opening).await {
+        Ok(opened) => opened,
+        Err(_) => {
+            write_err(
+                "pi: opening the session takes long; if a disk with this directory, ~/.pi or the sessions does not respond, \
+                 press ctrl+c and check it",
+            );
+            opening.await
+        }
+    };
+    opened.inspect(|(handle, _)| watch_session(handle))
 }

@@ -12,6 +12,7 @@ use crate::session::{
 };
 use crate::util::process;
 
+use super::crash_notice::caught;
 use super::output::{write_err, write_out};
 use super::signals;
 use super::slash;
@@ -37,7 +38,7 @@ pub async fn print(
         write_err(&format!("pi: {problem}"));
     }
     let code = tokio::select! {
-        code = say_all(handle, &mut events, prompts) => code,
+        code = caught(say_all(handle, &mut events, prompts)) => code,
         code = signalled => {
             process::kill_all();
             code

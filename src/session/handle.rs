@@ -87,4 +87,10 @@ impl SessionHandle {
     pub fn state(&self) -> Arc<SessionState> {
         self.state.borrow().clone()
     }
+
+    /// Reads the latest snapshot without keeping the session alive.
+    pub fn reader(&self) -> impl Fn() -> Arc<SessionState> + Clone + Send + Sync + 'static {
+        let state = self.state.clone();
+        move || state.borrow().clone()
+    }
 }

@@ -9,6 +9,11 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("no message").to_owned()
 }
 
+/// What a client reads in place of the result that a panic took.
+pub fn crash_text(panic: &(dyn Any + Send)) -> String {
+    format!("internal error in pi: {}; please report it", panic_text(panic))
+}
+
 /// Keeps other tests from changing the panic hook, which is global, or depending on it.
 #[cfg(test)]
 pub fn lock_hook() -> std::sync::MutexGuard<'static, ()> {

@@ -124,10 +124,9 @@ fn a_panic_of_the_interface_is_told_on_the_main_screen() {
 #[test]
 fn the_interface_that_panics() {
     let Some(job) = job() else { return };
-    let (panics, _reports) = tokio::sync::mpsc::unbounded_channel();
     let fullscreen = job["screen"] == "fullscreen";
     let modes = TerminalModes { fullscreen, focus: true, ..TerminalModes::default() };
-    let mut guard = TerminalGuard::enter(modes, panics).unwrap();
+    let mut guard = TerminalGuard::enter(modes).unwrap();
     if job["screen"] == "over" {
         stdout().write_all(b"\r\nDRAFT\r").unwrap();
         guard.show_alternate_screen(true).unwrap();

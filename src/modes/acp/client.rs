@@ -1,6 +1,6 @@
 //! The way to the client: responses, updates and requests, as lines in one order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1::{
@@ -21,8 +21,8 @@ const MAX_UNANSWERED: usize = 1000;
 pub(super) struct Client {
     output: LineOutput<Outgoing>,
     requests: Mutex<OpenRequests>,
-    /// Requests of the client that have no response yet.
-    unanswered: Mutex<HashSet<RequestId>>,
+    /// Requests of the client that have no response yet, with the session that is to answer them.
+    unanswered: Mutex<HashMap<RequestId, Option<SessionId>>>,
 }
 
 #[derive(Default)]
@@ -53,15 +53,35 @@ impl Client {
     /// have their responses: a cancellation or an answer that these need comes after them.
     pub(super) fn accept(&self, id: &RequestId) -> Result<(), Error> {
         let mut unanswered = self.unanswered();
-        let problem = if *id != RequestId::Null && unanswered.contains(id) {
+        let problem = if *id != RequestId::Null && unanswered.contains_key(id) {
             format!("a request with the id {id} is open already")
         } else if unanswered.len() >= MAX_UNANSWERED {
             format!("{MAX_UNANSWERED} requests are open already; send it again when one has its response")
         } else {
-            unanswered.insert(id.clone());
+            unanswered.insert(id.clone(), None);
             return Ok(());
         };
         Err(Error::new(ErrorCode::InvalidRequest.into(), problem))
+    }
+
+    /// Notes that `session` is to answer the request.
+    pub(super) fn assign(&self, id: &RequestId, session: &SessionId) {
+        if let Some(assigned) = self.unanswered().get_mut(id) {
+            *assigned = Some(session.clone());
+        }
+    }
+
+    /// Answers what `session` can answer no more.
+    pub(super) fn on_session_lost(&self, session: &SessionId, why: &str) {
+        let unanswered = self.unanswered();
+        let of_session =
+            |(id, by): (&RequestId, &Option<SessionId>)| (by.as_ref() == Some(session)).then(|| id.clone());
+        let lost: Vec<RequestId> = unanswered.iter().filter_map(of_session).collect();
+        drop(unanswered);
+        for id in lost {
+            self.fail(&id, Error::new(ErrorCode::InternalError.into(), why));
+        }
+        self.send(Outgoing::Closed(session.clone()));
     }
 
     pub(super) fn respond<T: Serialize>(&self, id: &RequestId, result: Result<T, Error>) {
@@ -113,7 +133,7 @@ impl Client {
         self.lock().replies = None;
     }
 
-    fn unanswered(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+    fn unanswered(&self) -> MutexGuard<'_, HashMap<RequestId, Option<SessionId>>> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -182,5 +202,21 @@ mod tests {
         assert_eq!(accepted(7), Err("a request with the id 7 is open already".to_owned()));
         client.respond(&id(3), Ok(Value::Null));
         assert_eq!(accepted(MAX_UNANSWERED), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn requests_that_a_lost_session_was_to_answer_fail_and_no_others() {
+        let client = Client::new(LineOutput::start(AcpLines::default(), io::sink()).unwrap());
+        let (lost, other) = (SessionId::new("lost"), SessionId::new("other"));
+        for (id, session) in [(1, Some(&lost)), (2, Some(&other)), (3, None), (4, Some(&lost))] {
+            client.accept(&RequestId::Number(id)).unwrap();
+            if let Some(session) = session {
+                client.assign(&RequestId::Number(id), session);
+            }
+        }
+        client.on_session_lost(&lost, "it broke");
+        let mut left: Vec<String> = client.unanswered().keys().map(ToString::to_string).collect();
+        left.sort();
+        assert_eq!(left, ["2", "3"]);
     }
 }

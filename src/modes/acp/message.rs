@@ -64,6 +64,7 @@ pub(super) fn parse(line: LineInput) -> Incoming {
             let limit = MAX_LINE_BYTES >> 20;
             rejected(RequestId::Null, ErrorCode::ParseError, format!("the line is longer than {limit} MiB"))
         }
+        LineInput::Failed(why) => rejected(RequestId::Null, ErrorCode::InternalError, why),
     }
 }
 

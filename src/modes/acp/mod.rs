@@ -28,6 +28,7 @@ mod updates;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -49,8 +50,10 @@ use crate::session::{
     SessionEvent, SessionEvents, SessionHandle, SessionScope, SessionTree,
 };
 use crate::tools::Editor;
+use crate::util::panics::crash_text;
 use crate::util::{os, process, worker};
 
+use super::crash_notice::caught;
 use super::exit;
 use super::output::write_err;
 use super::signals;
@@ -134,7 +137,7 @@ pub async fn serve_acp(
         readers: JoinSet::new(),
     };
     let (code, is_stopped) = tokio::select! {
-        () = connection.serve(inputs) => (ExitCode::SUCCESS, false),
+        code = caught(connection.serve(inputs).map(|()| ExitCode::SUCCESS)) => (code, false),
         code = stopped => (code, true),
     };
     // An editor may end by closing its end of the output.
@@ -278,6 +281,7 @@ impl Connection {
             AgentRequest::ListSessions(request) => self.list(id, request),
             AgentRequest::DeleteSession(request) => self.delete(id, request),
             AgentRequest::CloseSession(request) => {
+                self.client.assign(&id, &request.session_id);
                 let sent = self.sessions.remove(&request.session_id);
                 let sent = sent.and_then(|session| session.send(SessionInput::Close(id.clone())).ok());
                 if sent.is_none() {
@@ -308,6 +312,9 @@ impl Connection {
 
     /// `false` if the session is not open.
     fn pass(&mut self, session: &SessionId, input: SessionInput) -> bool {
+        if let Some(id) = input.request() {
+            self.client.assign(id, session);
+        }
         let sent = self.sessions.get(session).is_some_and(|inbox| inbox.send(input).is_ok());
         if !sent {
             self.sessions.remove(session);
@@ -355,6 +362,7 @@ impl Connection {
                 Purpose::Load => SessionInput::Load(id.clone()),
                 _ => SessionInput::Resume(id.clone()),
             };
+            self.client.assign(&id, &session);
             if inbox.send(input).is_ok() {
                 return;
             }
@@ -445,10 +453,16 @@ impl Connection {
         }
         let task =
             SessionTask { id: session.clone(), client, services, features, handle, events, inbox, notes };
+        let (client, lost) = (Arc::clone(&self.client), session.clone());
+        let running = async move {
+            if let Err(panic) = AssertUnwindSafe(task.run()).catch_unwind().await {
+                client.on_session_lost(&lost, &crash_text(&*panic));
+            }
+        };
         if !is_closed {
             self.sessions.insert(session, sender);
         }
-        self.tasks.spawn(task.run());
+        self.tasks.spawn(running);
     }
 
     // Sessions that need not be open.

@@ -331,7 +331,7 @@ impl Interactive {
 
     /// Handles a bug in a background task; the task's owner continues or reports its end.
     fn on_panic(&mut self, panic: &str) {
-        let text = format!("Internal error in pi: {panic}. Please report it; your session is saved.");
+        let text = format!("Internal error in pi: {panic}. Your session is saved.");
         self.app.transcript.notice(NoticeLevel::Error, &text);
         self.frames.request(FRAME);
     }

@@ -12,6 +12,7 @@ use crate::session::{
     SessionUpdate,
 };
 
+use super::super::crash_notice::watch_session;
 use super::draft::DraftWatch;
 
 /// A session that ends again within this time after opening is not reopened
@@ -108,6 +109,7 @@ impl SessionLink {
         let (services, cwd) = (Arc::clone(&self.services), self.cwd.clone());
         Some(match session::start(services, cwd, open, Deltas::Wanted).await {
             Ok((handle, events)) => {
+                watch_session(&handle);
                 (self.handle, self.events) = (handle, events);
                 self.is_lost = false;
                 self.draft.forget();

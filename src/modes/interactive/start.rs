@@ -22,7 +22,7 @@ use crate::util::start_times::StartTimes;
 
 use super::super::Prompt;
 use super::super::changelog;
-use super::super::crash_notice::PanicNote;
+use super::super::crash_notice::InterfaceWatch;
 use super::super::opening::open_session;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
@@ -86,8 +86,9 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
     // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
     let jobs = JobSignals::new().context("cannot listen for signals")?;
-    let note = PanicNote::new(&start.services);
     let (panics, panicked) = mpsc::unbounded_channel();
+    // Dropped after the terminal is restored.
+    let _watch = InterfaceWatch::start(panics);
     let modes = TerminalModes {
         modify_other_keys: in_tmux(&start.env),
         focus: handle.state().settings.values.notifications,
@@ -97,8 +98,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
         record_output(&path).with_context(|| format!("PI_TUI_WRITE_LOG: cannot write {}", path.display()))?;
     }
     let erase_byte = os::erase_byte();
-    note.record_panics(&start.services, &handle);
-    let guard = TerminalGuard::enter(modes, panics)
+    let guard = TerminalGuard::enter(modes)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let (escape_wait, wrong) = terminal_env::escape_wait(&start.env);
     let mut input = InputBroker::new(escape_wait, erase_byte);

@@ -44,6 +44,7 @@ pub(super) fn read(source: impl Read + Send + 'static) -> std::io::Result<mpsc::
     read_lines(source, |line| match line {
         LineInput::Whole(bytes) => parse(&bytes),
         LineInput::TooLong => unreadable(format!("the line is longer than {} MiB", MAX_LINE_BYTES >> 20)),
+        LineInput::Failed(why) => unreadable(why),
     })
 }
 

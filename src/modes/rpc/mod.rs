@@ -12,8 +12,10 @@ mod data;
 mod input;
 mod table;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,8 +31,10 @@ use crate::session::{
     BashExecution, BashId, Entry, NoticeLevel, Phase, PromptDraft, Question, Services, SessionCommand,
     SessionEvent, SessionEvents, SessionHandle, SessionUpdate, SummaryDraft,
 };
+use crate::util::panics::crash_text;
 use crate::util::process;
 
+use super::crash_notice::caught;
 use super::exit;
 use super::output::write_err;
 use super::print::shut_down;
@@ -89,7 +93,7 @@ pub async fn rpc(start: RpcStart) -> ExitCode {
         is_settled: true,
     };
     let (code, is_signalled) = tokio::select! {
-        code = server.serve(inputs) => (code, false),
+        code = caught(server.serve(inputs)) => (code, false),
         code = signalled => {
             process::kill_all();
             (code, true)
@@ -212,7 +216,12 @@ impl Server {
         match input {
             Input::Command(request, command) => {
                 let outcome = self.client.carry_out(command);
-                self.replies.push(async move { (request, outcome.await) }.boxed());
+                let outcome = AssertUnwindSafe(outcome).catch_unwind();
+                let reply = async move {
+                    let failed = |panic: Box<dyn Any + Send>| Outcome::Failed(crash_text(&*panic));
+                    (request, outcome.await.unwrap_or_else(failed))
+                };
+                self.replies.push(reply.boxed());
             }
             Input::Answer(answer) => self.on_answer(answer),
             Input::Rejected(request, error) => self.respond(request, Err(&error)),

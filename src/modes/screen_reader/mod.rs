@@ -27,7 +27,7 @@ use crate::util::process;
 
 use super::InteractiveStart;
 use super::changelog;
-use super::crash_notice::{PanicNote, take_crash_notice};
+use super::crash_notice::{InterfaceWatch, take_crash_notice};
 use super::opening::open_session;
 use super::output::write_out;
 use super::print::shut_down;
@@ -47,8 +47,8 @@ const QUIT_WAIT: Duration = Duration::from_secs(3);
 pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (handle, events) =
         open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
-    let note = PanicNote::new(&start.services);
-    note.record_panics(&start.services, &handle);
+    let (panics, panicked) = mpsc::unbounded_channel();
+    let _watch = InterfaceWatch::start(panics);
     let signals = EndSignals::new().context("cannot listen for signals")?;
     say(&["pi, in screen-reader mode. Type a prompt, or /help.".to_owned()]);
     if changelog::take_news(&start, &handle.state().settings).is_some() {
@@ -79,7 +79,7 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
     if pick_session {
         talk.run_line("/resume");
     }
-    let code = talk.run(events, signals).await;
+    let code = talk.run(events, signals, panicked).await;
     process::kill_all();
     Ok(code)
 }
@@ -110,7 +110,12 @@ enum Next {
 }
 
 impl Talk {
-    async fn run(&mut self, mut events: SessionEvents, mut signals: EndSignals) -> ExitCode {
+    async fn run(
+        &mut self,
+        mut events: SessionEvents,
+        mut signals: EndSignals,
+        mut panicked: mpsc::UnboundedReceiver<String>,
+    ) -> ExitCode {
         let mut lines = read_lines();
         let mut quit_until = None;
         loop {
@@ -129,6 +134,9 @@ impl Talk {
                     Some(update) => self.on_update(&update),
                     None => return ExitCode::from(1),
                 },
+                Some(panic) = panicked.recv() => {
+                    say(&[format!("Internal error in pi: {panic}. Your session is saved.")]);
+                }
                 line = lines.recv() => {
                     let next = line.map(|line| self.on_line(&line));
                     if next.is_none_or(|next| next == Next::Quit) {

@@ -1,9 +1,12 @@
 //! Lines from another program, read on a thread of their own.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 
 use tokio::sync::mpsc;
+
+use crate::util::panics::crash_text;
 
 use super::output::{LineOutput, Waiting};
 
@@ -22,6 +25,8 @@ pub(in crate::modes) enum LineInput {
     Whole(Vec<u8>),
     /// Longer than [`MAX_LINE_BYTES`]; it was skipped.
     TooLong,
+    /// Reading it failed, for this reason.
+    Failed(String),
 }
 
 /// Reads `source` on a thread that ends with it, and passes on what `parse` makes of each
@@ -39,7 +44,12 @@ pub(in crate::modes) fn read_lines<T: Send + 'static>(
         while let Some(line) = next_line(&mut source) {
             let is_blank =
                 matches!(&line, LineInput::Whole(bytes) if bytes.iter().all(u8::is_ascii_whitespace));
-            if !is_blank && sender.blocking_send(parse(line)).is_err() {
+            if is_blank {
+                continue;
+            }
+            let parsed = panic::catch_unwind(AssertUnwindSafe(|| parse(line)));
+            let parsed = parsed.unwrap_or_else(|panic| parse(LineInput::Failed(crash_text(&*panic))));
+            if sender.blocking_send(parsed).is_err() {
                 return;
             }
         }
@@ -100,6 +110,20 @@ mod tests {
 
     use super::super::{EventStyle, Lines};
     use super::*;
+
+    #[tokio::test]
+    async fn line_whose_parser_panics_is_answered_and_others_are_read() {
+        let parse = |line| match line {
+            LineInput::Whole(bytes) if bytes == b"bad" => panic!("the parser broke"),
+            line => line,
+        };
+        let mut inputs = read_lines(&b"one\nbad\ntwo\n"[..], parse).unwrap();
+        assert_eq!(inputs.recv().await, Some(LineInput::Whole(b"one".to_vec())));
+        let failed = "internal error in pi: the parser broke; please report it";
+        assert_eq!(inputs.recv().await, Some(LineInput::Failed(failed.to_owned())));
+        assert_eq!(inputs.recv().await, Some(LineInput::Whole(b"two".to_vec())));
+        assert_eq!(inputs.recv().await, None);
+    }
 
     #[tokio::test]
     async fn lines_wait_unread_while_as_many_requests_as_may_be_are_in_flight() {

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -97,9 +98,12 @@ impl<I: Waiting> LineOutput<I> {
         let shared = Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() });
         let (written, state) = watch::channel(Written::default());
         let own = Arc::clone(&shared);
-        thread::Builder::new()
-            .name("output".to_owned())
-            .spawn(move || own.write_all(format, sink, &written))?;
+        thread::Builder::new().name("output".to_owned()).spawn(move || {
+            let writing = AssertUnwindSafe(|| own.write_all(format, sink, &written));
+            if panic::catch_unwind(writing).is_err() {
+                own.on_broken((io::ErrorKind::Other, None), &written);
+            }
+        })?;
         Ok(Self { shared, state })
     }
 
@@ -232,13 +236,7 @@ impl<I: Waiting> Shared<I> {
         let mut text = String::new();
         while self.next_text(&mut format, &mut text) {
             if let Err(error) = sink.write_all(text.as_bytes()).and_then(|()| sink.flush()) {
-                let mut queue = self.lock();
-                queue.broken = true;
-                queue.waiting.clear();
-                queue.answer_bytes = 0;
-                let broken = Some((error.kind(), error.raw_os_error()));
-                written.send_modify(|state| (state.broken, state.ended) = (broken, true));
-                return;
+                return self.on_broken((error.kind(), error.raw_os_error()), written);
             }
             text.clear();
             // A message may have been a gigabyte.
@@ -246,6 +244,16 @@ impl<I: Waiting> Shared<I> {
             written.send_modify(|state| state.n_writes += 1);
         }
         written.send_modify(|state| state.ended = true);
+    }
+
+    /// Nothing more is written, for this reason.
+    fn on_broken(&self, why: (io::ErrorKind, Option<i32>), written: &watch::Sender<Written>) {
+        let mut queue = self.lock();
+        queue.broken = true;
+        queue.waiting.clear();
+        queue.answer_bytes = 0;
+        drop(queue);
+        written.send_modify(|state| (state.broken, state.ended) = (Some(why), true));
     }
 
     /// Collects lines; `false` once all are written and no more will come.
@@ -429,6 +437,30 @@ mod tests {
         output.room().await;
         assert!(output.finish(None).await);
         assert_eq!(reading.lock().unwrap().n_bytes, n_answers * (answer.len() + 1));
+    }
+
+    /// Panics at a line with this text.
+    struct BreakingFormat(&'static str);
+
+    impl LineFormat for BreakingFormat {
+        type Item = Outgoing;
+
+        fn push(&mut self, item: Outgoing, out: &mut String) -> Option<Outgoing> {
+            let Outgoing::Line(line) = item else { panic!("a line") };
+            assert!(line != self.0, "the format broke");
+            out.push_str(&line);
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn output_whose_thread_panics_has_failed_and_delays_nothing() {
+        let output = LineOutput::start(BreakingFormat("bad"), io::sink()).unwrap();
+        output.send(Outgoing::Line("good".to_owned()));
+        output.send(Outgoing::Line("bad".to_owned()));
+        output.broken().await;
+        assert_eq!(output.failure().map(|error| error.kind()), Some(io::ErrorKind::Other));
+        assert!(!output.finish(None).await);
     }
 
     #[tokio::test]

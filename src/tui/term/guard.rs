@@ -3,21 +3,17 @@
 //! [`TerminalGuard::enter`] enables raw mode and the input protocols. Restoring
 //! disables all of them and is idempotent: by call, by `Drop`, or by the
 //! panic hook, whichever comes first. The hook acts only for the thread that took over the
-//! terminal; panics of other threads and tasks are caught there, and reported through
-//! [`TerminalGuard::enter`]'s receiver instead of being printed over the screen. The event
-//! loop handles signals: it ends and drops the guard.
+//! terminal, and then calls the hook before it; that one must not print panics of other threads
+//! over the screen. The event loop handles signals: it ends and drops the guard.
 
 use std::io::{self, IsTerminal};
-use std::panic::{self, PanicHookInfo};
+use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crossterm::terminal;
 use thiserror::Error;
-use tokio::sync::mpsc::UnboundedSender;
-
-use crate::util::panics::panic_text;
 
 use super::output::write_out;
 
@@ -58,13 +54,12 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 static ALTERNATE: AtomicBool = AtomicBool::new(false);
 
 impl TerminalGuard {
-    /// Takes over the terminal of this process for the calling thread. Panics of other
-    /// threads are sent to `panics` in the meantime.
+    /// Takes over the terminal of this process for the calling thread.
     ///
     /// # Errors
     /// If standard input or output is not a terminal, another guard exists, or raw
     /// mode fails; the terminal is then unchanged.
-    pub fn enter(modes: TerminalModes, panics: UnboundedSender<String>) -> Result<Self, GuardError> {
+    pub fn enter(modes: TerminalModes) -> Result<Self, GuardError> {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Err(GuardError::NotATerminal);
         }
@@ -72,7 +67,7 @@ impl TerminalGuard {
         if ENTERED.swap(true, Ordering::SeqCst) {
             return Err(GuardError::Busy);
         }
-        *owner() = Some(Owner { thread: thread::current().id(), panics });
+        *owner() = Some(thread::current().id());
         let guard = Self { modes };
         guard.switch_on()?;
         Ok(guard)
@@ -183,21 +178,15 @@ impl TerminalGuard {
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
         leave();
-        // Panics are nobody's but the process's again.
         *owner() = None;
     }
 }
 
-/// The owner of the terminal, as long as it has a guard.
-struct Owner {
-    thread: ThreadId,
-    panics: UnboundedSender<String>,
-}
+/// The thread that took over the terminal, as long as it has a guard. Static for the same reason. Never locked
+/// during other work.
+static OWNER: Mutex<Option<ThreadId>> = Mutex::new(None);
 
-/// Static for the same reason. Never locked during other work.
-static OWNER: Mutex<Option<Owner>> = Mutex::new(None);
-
-fn owner() -> MutexGuard<'static, Option<Owner>> {
+fn owner() -> MutexGuard<'static, Option<ThreadId>> {
     OWNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -218,14 +207,10 @@ fn install_panic_hook() {
     INSTALLED.call_once(|| {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            if reports_elsewhere(panic) {
-                return;
-            }
             // Restore the terminal first, so that the message is readable: on the main screen, below
             // its cursor.
-            let is_ours = ENTERED.load(Ordering::SeqCst);
-            leave();
-            if is_ours {
+            if is_owner() && ENTERED.load(Ordering::SeqCst) {
+                leave();
                 drop(write_out(BELOW_THE_CURSOR));
             }
             previous(panic);
@@ -233,16 +218,9 @@ fn install_panic_hook() {
     });
 }
 
-/// Whether a thread other than the terminal's panicked; reports it to the owner, also while another
-/// program has the terminal.
-fn reports_elsewhere(panic: &PanicHookInfo<'_>) -> bool {
-    let owner = owner();
-    let Some(owner) = owner.as_ref().filter(|owner| owner.thread != thread::current().id()) else {
-        return false;
-    };
-    let text = panic_text(panic.payload());
-    let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
-    owner.panics.send(format!("{text}{place}")).is_ok()
+/// Whether the terminal is this thread's, or nobody's.
+fn is_owner() -> bool {
+    owner().is_none_or(|owner| owner == thread::current().id())
 }
 
 /// Buttons, drags and the wheel, with coordinates of any size. Only 1002 and 1006: all-motion
@@ -357,30 +335,21 @@ mod tests {
     fn panic_outside_the_interface_leaves_the_terminal_alone() {
         let _hook = lock_hook();
         install_panic_hook();
-        // The terminal is pi's, then an editor's.
-        for is_entered in [true, false] {
-            let (panics, mut reports) = tokio::sync::mpsc::unbounded_channel();
-            *owner() = Some(Owner { thread: thread::current().id(), panics });
-            ENTERED.store(is_entered, Ordering::SeqCst);
-            let task = thread::spawn(|| panic!("broken task"));
-            assert!(task.join().is_err());
-            let was_entered = ENTERED.swap(false, Ordering::SeqCst);
-            drop(TerminalGuard { modes: TerminalModes::default() });
-            assert_eq!(was_entered, is_entered, "the hook gave the terminal back");
-            // Other tests may panic at the same time.
-            let mut reports = std::iter::from_fn(|| reports.try_recv().ok());
-            let report = reports.find(|text| text.contains("broken task"));
-            assert!(report.is_some_and(|text| text.contains("guard.rs:")), "{is_entered}");
-            assert!(owner().is_none(), "panics go where they went before");
-        }
+        *owner() = Some(thread::current().id());
+        ENTERED.store(true, Ordering::SeqCst);
+        let task = thread::spawn(|| panic!("broken task"));
+        assert!(task.join().is_err());
+        let was_entered = ENTERED.swap(false, Ordering::SeqCst);
+        drop(TerminalGuard { modes: TerminalModes::default() });
+        assert!(was_entered, "the hook gave the terminal back");
+        assert!(owner().is_none());
     }
 
     #[test]
     fn refuses_what_is_no_terminal() {
         // The test harness captures output, or a pipe replaces it.
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-            let (panics, _reports) = tokio::sync::mpsc::unbounded_channel();
-            let entered = TerminalGuard::enter(TerminalModes::default(), panics);
+            let entered = TerminalGuard::enter(TerminalModes::default());
             assert!(matches!(entered, Err(GuardError::NotATerminal)));
         }
     }
