@@ -49,6 +49,7 @@ mod tests {
     use std::fs;
 
     use crate::config::Env;
+    use crate::tui::keymap::{Binding, Chord, Conflict, Context};
 
     use super::*;
 
@@ -59,6 +60,53 @@ mod tests {
         fs::create_dir_all(dirs.keybindings_file().parent().unwrap()).unwrap();
         fs::write(dirs.keybindings_file(), file).unwrap();
         load(&dirs).unwrap().1
+    }
+
+    /// The keymap in which `id` has this key, and no other.
+    fn with_key(defaults: &Keymap, id: &str, chord: Chord) -> Keymap {
+        let mut keymap = defaults.clone();
+        let overrides = serde_json::Map::from_iter([(id.to_owned(), chord.to_string().into())]);
+        assert_eq!(keymap.apply(&overrides), []);
+        keymap
+    }
+
+    /// Gives each action of the program the key of each other one, and compares who gets it with what the report,
+    /// the hints and `/hotkeys` say.
+    #[test]
+    fn action_that_loses_its_key_to_another_never_gets_it_in_any_context() {
+        let defaults = default_keymap();
+        let rows: Vec<(Binding, Vec<Chord>)> =
+            defaults.rows().map(|(binding, chords)| (*binding, chords.to_vec())).collect();
+        let mut n_clashes = 0;
+        for (loser, chords) in &rows {
+            let Some(&chord) = chords.first() else { continue };
+            for (winner, _) in rows.iter().filter(|(winner, _)| winner.id != loser.id) {
+                let is_anywhere = ["app.suspend", "app.debug"].contains(&winner.id);
+                let is_of_app = winner.context == Context::App && winner.id != "app.exit";
+                let is_clash = winner.context == loser.context
+                    || is_anywhere
+                    || is_of_app && loser.context == Context::Editor;
+                let keymap = with_key(&defaults, winner.id, chord);
+                let told = (winner.id, loser.id, chord);
+                assert_eq!(keymap.is(loser.id, &chord.event()), !is_clash, "{told:?}");
+                if !is_clash {
+                    continue;
+                }
+                n_clashes += 1;
+                let conflicts = keymap.conflicts();
+                let is_told = |told: &Conflict| told.chord == chord && told.ids.contains(&loser.id);
+                assert!(conflicts.iter().any(is_told), "{told:?}");
+                // One of the app goes before both.
+                let app = defaults.lookup(Context::App, &chord.event()).filter(|id| *id != "app.exit");
+                let is_taken = winner.context == Context::Editor && app.is_some();
+                assert_eq!(keymap.is(winner.id, &chord.event()), !is_taken, "{told:?}");
+                assert_ne!(keymap.lookup(loser.context, &chord.event()), Some(loser.id), "{told:?}");
+                assert_ne!(keymap.hint(loser.id), chord.to_string(), "{told:?}");
+                let reached = keymap.reachable().find(|(binding, _)| binding.id == loser.id).unwrap().1;
+                assert!(!reached.contains(&chord), "{told:?}");
+            }
+        }
+        assert!(n_clashes > 1000, "{n_clashes}");
     }
 
     #[test]

@@ -94,6 +94,12 @@ impl Chord {
         Self::new(code, event.modifiers)
     }
 
+    /// A press of the key.
+    #[cfg(test)]
+    pub fn event(self) -> KeyEvent {
+        KeyEvent::new(self.code, self.modifiers)
+    }
+
     /// The text that this key press types: a character without ctrl, alt or super. With
     /// `AltGr`, which some terminals report as ctrl+alt, a character other than an ASCII
     /// letter or digit counts as typed.

@@ -23,6 +23,28 @@ pub enum OverrideError {
 /// The action that leaves its key to an editor that is not empty.
 const LEAVES_TO_EDITOR: &str = "app.exit";
 
+/// The actions that work whatever is open: they get their keys before every other.
+const ANYWHERE: [&str; 2] = ["app.suspend", "app.debug"];
+
+/// Which actions of a dialog or view get a key before others there, smallest first: its own, those of the
+/// app, the editor's, then those of lists in general.
+fn rank(context: Context) -> u8 {
+    match context {
+        Context::Fullscreen
+        | Context::Search
+        | Context::Selection
+        | Context::Pager
+        | Context::History
+        | Context::Sessions
+        | Context::Models
+        | Context::Tree
+        | Context::Trace => 0,
+        Context::App => 1,
+        Context::Editor => 2,
+        Context::Select => 3,
+    }
+}
+
 fn tip(meant: Option<&str>) -> String {
     meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default()
 }
@@ -136,27 +158,61 @@ impl Keymap {
         }
     }
 
-    /// The id that a key press is bound to in a context. If the key is bound twice, the user's
-    /// choice goes before a default, and the first one of a table before the others.
+    /// The id that gets a key press in a context.
     pub fn lookup(&self, context: Context, event: &KeyEvent) -> Option<&'static str> {
-        self.by_chord.get(&(context, Chord::from_event(event)))?.first().copied()
+        self.winner(context, Chord::from_event(event))
     }
 
-    /// Whether a key press is bound to this id, possibly among others.
+    /// Whether this id gets a key press. It does not if another one of its context has the key.
     pub fn is(&self, id: &str, event: &KeyEvent) -> bool {
-        let chord = Chord::from_event(event);
-        self.chords(id).contains(&chord)
+        let row = self.row(id);
+        row.is_some_and(|row| self.lookup(row.binding.context, event) == Some(row.binding.id))
+    }
+
+    /// The one rule about who gets a key in a context. If it is bound twice there, the user's choice goes before a
+    /// default, and the first one of a table before the others. Actions that work whatever is open go
+    /// before all contexts, and the app's before the editor's; defaults of both share keys on purpose.
+    fn winner(&self, context: Context, chord: Chord) -> Option<&'static str> {
+        let id = self.first(context, chord)?;
+        self.over(context, id, chord).is_none().then_some(id)
+    }
+
+    /// The first id of a context with this key.
+    fn first(&self, context: Context, chord: Chord) -> Option<&'static str> {
+        self.by_chord.get(&(context, chord))?.first().copied()
+    }
+
+    /// The action of the app that takes a key from `id` in another context.
+    fn over(&self, context: Context, id: &str, chord: Chord) -> Option<&'static str> {
+        let app = self.first(Context::App, chord).filter(|_| context != Context::App)?;
+        let is_custom = |id| self.row(id).is_some_and(|row| row.is_custom);
+        let is_before = ANYWHERE.contains(&app) || context == Context::Editor && app != LEAVES_TO_EDITOR;
+        (is_before && (is_custom(app) || is_custom(id))).then_some(app)
+    }
+
+    fn row(&self, id: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.binding.id == id)
     }
 
     /// The keys of an id; empty if it is unknown or its binding was removed.
     pub fn chords(&self, id: &str) -> &[Chord] {
-        self.rows.iter().find(|row| row.binding.id == id).map_or(&[], |row| &row.chords)
+        self.row(id).map_or(&[], |row| &row.chords)
     }
 
     /// The first key of an id that reaches it, for hints; empty if there is none.
     pub fn hint(&self, id: &str) -> String {
-        let row = self.rows.iter().find(|row| row.binding.id == id);
-        row.and_then(|row| self.reaching(row).next()).map(|chord| chord.to_string()).unwrap_or_default()
+        self.hint_among(id, &[])
+    }
+
+    /// As [`Self::hint`], where the actions of `ids` work too: one of a dialog takes a key from those of lists.
+    pub fn hint_among(&self, id: &str, ids: &[&str]) -> String {
+        let Some(row) = self.row(id) else { return String::new() };
+        let others = ids.iter().filter_map(|id| self.row(id));
+        let before: Vec<&Row> =
+            others.filter(|other| rank(other.binding.context) < rank(row.binding.context)).collect();
+        let is_free =
+            |chord: &Chord| !before.iter().any(|other| self.reaching(other).any(|key| key == *chord));
+        self.reaching(row).find(is_free).map(|chord| chord.to_string()).unwrap_or_default()
     }
 
     /// All rows with the keys that reach them, in table order, for help: a key of several
@@ -169,16 +225,15 @@ impl Keymap {
     fn reaching<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = Chord> + 'a {
         let Binding { id, context, .. } = row.binding;
         row.chords.iter().copied().filter(move |&chord| {
-            let first = self.by_chord.get(&(context, chord)).and_then(|ids| ids.first());
-            first == Some(&id) && !(context == Context::Editor && self.is_before_the_editor(chord))
+            let is_hidden = context == Context::Editor && self.is_before_the_editor(chord);
+            self.winner(context, chord) == Some(id) && !is_hidden
         })
     }
 
     /// Whether the app gets a key before the editor.
     fn is_before_the_editor(&self, chord: Chord) -> bool {
-        let ids = self.by_chord.get(&(Context::App, chord));
         // It leaves the key to an editor that is not empty.
-        ids.and_then(|ids| ids.first()).is_some_and(|id| *id != LEAVES_TO_EDITOR)
+        self.first(Context::App, chord).is_some_and(|id| id != LEAVES_TO_EDITOR)
     }
 
     /// All rows with their keys, in table order, whether they reach them or not.
@@ -186,32 +241,20 @@ impl Keymap {
         self.rows.iter().map(|row| (&row.binding, row.chords.as_slice()))
     }
 
-    /// Keys that are bound more than once in one context, and keys of the user that never reach
-    /// the editor.
+    /// Keys that are bound more than once in one context, and keys of other contexts that an action of the app
+    /// takes.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let mut conflicts: Vec<Conflict> = self
             .by_chord
             .iter()
-            .filter(|(_, ids)| ids.len() > 1)
-            .map(|((_, chord), ids)| Conflict { chord: *chord, ids: ids.clone() })
+            .map(|(&(context, chord), ids)| {
+                let app = ids.first().and_then(|id| self.over(context, id, chord));
+                Conflict { chord, ids: app.into_iter().chain(ids.iter().copied()).collect() }
+            })
+            .filter(|conflict| conflict.ids.len() > 1)
             .collect();
-        conflicts.extend(self.keys_before_the_editor());
         conflicts.sort_by_key(|conflict| conflict.ids.clone());
         conflicts
-    }
-
-    /// Keys of the app and of the editor, where the user chose one of both. The defaults share
-    /// keys on purpose.
-    fn keys_before_the_editor(&self) -> impl Iterator<Item = Conflict> {
-        let of = |context| self.rows.iter().filter(move |row| row.binding.context == context);
-        of(Context::Editor).flat_map(move |row| {
-            row.chords.iter().filter_map(move |&chord| {
-                let mut apps = of(Context::App).filter(|app| app.is_custom || row.is_custom);
-                let app =
-                    apps.find(|app| app.chords.contains(&chord) && app.binding.id != LEAVES_TO_EDITOR)?;
-                Some(Conflict { chord, ids: vec![app.binding.id, row.binding.id] })
-            })
-        })
     }
 }
 

@@ -74,11 +74,16 @@ impl Hints {
     }
 
     fn texts(&self, keymap: &Keymap) -> Vec<String> {
+        let bound = |hint: &Hint| match &hint.keys {
+            Keys::Bound(ids) => ids.clone(),
+            Keys::Fixed(_) => Vec::new(),
+        };
+        let shown: Vec<&str> = self.0.iter().flat_map(bound).collect();
         let text = |hint: &Hint| {
             let keys = match &hint.keys {
                 Keys::Fixed(keys) => (*keys).to_owned(),
                 Keys::Bound(ids) => {
-                    let keys: Vec<String> = ids.iter().map(|id| keymap.hint(id)).collect();
+                    let keys: Vec<String> = ids.iter().map(|id| keymap.hint_among(id, &shown)).collect();
                     keys.into_iter().filter(|key| !key.is_empty()).collect::<Vec<_>>().join("/")
                 }
             };

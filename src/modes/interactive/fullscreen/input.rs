@@ -44,7 +44,8 @@ pub(in super::super) fn on_input(app: &mut App, input: &InputEvent, out: &mut Ve
 fn on_key(app: &mut App, key: &KeyEvent, out: &mut Vec<Effect>) -> bool {
     let copies_itself = app.session.settings.values.fullscreen.copy_on_select;
     let Some(view) = &mut app.fullscreen else { return false };
-    if view.selection.is_some() {
+    let is_of_the_screen = app.keymap.lookup(Context::Fullscreen, key).is_some();
+    if view.selection.is_some() && !is_of_the_screen {
         let copies = app.keymap.is("tui.input.copy", key) || app.keymap.is("app.message.copy", key);
         if copies && !copies_itself {
             out.extend(copy_selection(app).map(|text| ScreenEffect::Copy(text).into()));

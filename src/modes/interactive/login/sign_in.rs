@@ -115,12 +115,14 @@ fn address(url: &str, width: u16, theme: &Theme) -> Vec<Row> {
 impl Overlay<LoginMsg> for SignInDialog {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep<LoginMsg> {
         if let InputEvent::Key(key) = input {
+            if keymap.is("app.message.copy", key) {
+                return self.copy();
+            }
             match keymap.lookup(Context::Select, key) {
                 Some("tui.select.cancel") => {
                     return OverlayStep::CloseWith(LoginMsg::Cancelled);
                 }
                 Some("tui.select.confirm") => return self.confirm(),
-                _ if keymap.is("app.message.copy", key) => return self.copy(),
                 _ => {}
             }
         }

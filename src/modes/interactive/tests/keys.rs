@@ -118,6 +118,43 @@ fn enter_sends_and_its_variants_are_told_apart() {
     assert_eq!(sent("<enter>", Phase::Running), [""; 0]);
 }
 
+/// What `keys` lead to, with other keys for some actions.
+#[track_caller]
+fn check_clash(overrides: serde_json::Value, keys: &str, expected: impl FnOnce(&mut Stage) -> bool) {
+    let mut stage = Stage::new();
+    assert_eq!(stage.app.keymap.apply(overrides.as_object().unwrap()), []);
+    stage.type_keys(keys);
+    assert!(expected(&mut stage), "{overrides} {keys}: {:#?}", stage.screen(80, 30));
+}
+
+/// Each place gives a key to the action that the report at the start names, and to no other.
+#[test]
+fn key_of_two_actions_does_in_each_place_what_the_report_says() {
+    let shows = |text: &'static str| {
+        move |stage: &mut Stage| stage.screen(80, 30).iter().any(|row| row.contains(text))
+    };
+    let hides = |text: &'static str| {
+        move |stage: &mut Stage| !stage.screen(80, 30).iter().any(|row| row.contains(text))
+    };
+    // Suggestions over the editor.
+    check_clash(json!({ "app.transcript.page": "tab" }), "/mod<tab>", |stage| stage.editor() == "/mod|");
+    check_clash(json!({ "app.model.select": "escape" }), "/mod<escape>", shows("→"));
+    // The second key that would quit.
+    let cleared = json!({ "app.message.copy": "ctrl+c" });
+    check_clash(cleared, "x<ctrl+c><ctrl+c>", |stage| stage.editor() == "x|");
+    // A dialog whose action lost its key, and its hint.
+    let lost = json!({ "app.queue.drop": "ctrl+s" });
+    check_clash(lost.clone(), "/thinking<enter><ctrl+s>", |stage| stage.commands().is_empty());
+    check_clash(lost, "/thinking<enter>", hides("ctrl+s"));
+    // An action of a dialog has its key before those of lists, and the hints show it once.
+    let saves = json!({ "app.models.save": "enter" });
+    check_clash(saves.clone(), "<ctrl+l><enter>", |stage| stage.commands()[0].contains("Default"));
+    check_clash(saves, "<ctrl+l>", |stage| {
+        let rows = stage.screen(120, 30).join(" ");
+        rows.matches("enter: ").count() == 1 && rows.contains("enter: also as default")
+    });
+}
+
 #[test]
 fn lists_open_choose_and_close_by_keys() {
     let mut stage = Stage::new();

@@ -8,7 +8,7 @@ use crossterm::event::KeyEvent;
 use ratatui::layout::Size;
 
 use crate::session::{Entry, SessionEvent, SessionTree};
-use crate::tui::keymap::Keymap;
+use crate::tui::keymap::{Context, Keymap};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, sanitize};
@@ -173,28 +173,29 @@ impl PagerView {
     }
 
     pub(super) fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> PagerStep {
-        match self.pager.handle(input, keymap, &mut self.text) {
-            PagerOutcome::Closed => return PagerStep::Close,
-            PagerOutcome::Pending => {}
-            PagerOutcome::Ignored => {
-                if let InputEvent::Key(key) = input {
-                    return self.on_key(key, keymap);
-                }
-            }
+        // After the keys of the pager, and before those of lists, some of which move it.
+        if let InputEvent::Key(key) = input
+            && !self.pager.is_typing()
+            && [Context::Pager, Context::Fullscreen].iter().all(|&own| keymap.lookup(own, key).is_none())
+            && let Some(step) = self.on_key(key, keymap)
+        {
+            return step;
+        }
+        if self.pager.handle(input, keymap, &mut self.text) == PagerOutcome::Closed {
+            return PagerStep::Close;
         }
         self.text.asked.take().map_or(PagerStep::Stay, PagerStep::Search)
     }
 
-    fn on_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> PagerStep {
-        if keymap.is("app.transcript.page", key) {
-            return PagerStep::Close;
+    /// `None` if the key has no meaning here.
+    fn on_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> Option<PagerStep> {
+        match keymap.lookup(Context::App, key)? {
+            "app.transcript.page" => return Some(PagerStep::Close),
+            "app.tools.expand" => self.toggle(|view| view.expanded ^= true),
+            "app.thinking.toggle" => self.toggle(|view| view.hide_thinking ^= true),
+            _ => return None,
         }
-        if keymap.is("app.tools.expand", key) {
-            self.toggle(|view| view.expanded ^= true);
-        } else if keymap.is("app.thinking.toggle", key) {
-            self.toggle(|view| view.hide_thinking ^= true);
-        }
-        PagerStep::Stay
+        Some(PagerStep::Stay)
     }
 
     fn toggle(&mut self, change: impl FnOnce(&mut ViewSettings)) {
