@@ -62,6 +62,29 @@ pub fn write_owner_only(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_private(path, bytes)
 }
 
+/// Takes the access of others from a regular file of this user, whose content is private although it may be older
+/// than that rule. Another user's file, which a link may lead to, stays as it is, and so does one whose file
+/// system knows no such permissions. The file is open, so no other can take its place.
+pub fn restrict_own(file: &File) {
+    let Ok(metadata) = file.metadata() else { return };
+    let is_own = os::owner(&metadata).is_some_and(os::is_this_user);
+    if is_own && metadata.is_file() && os::is_open_to_others(&metadata) {
+        // Without that the content is no more open than before.
+        drop(os::restrict_open_file(file));
+    }
+}
+
+/// Like [`write_private`], after [`restrict_own`]: for a cache or history that must be written in any case.
+///
+/// # Errors
+/// Like [`write`].
+pub fn write_restricted(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Ok(existing) = os::open_regular(path) {
+        restrict_own(&existing);
+    }
+    write_private(path, bytes)
+}
+
 /// Like [`write_private`], on a given disk.
 ///
 /// # Errors
@@ -691,6 +714,29 @@ mod tests {
         write_owner_only(&folder.path().join("new"), b"x").unwrap();
         assert_eq!(fs::metadata(folder.path().join("new")).unwrap().permissions().mode() & 0o777, 0o600);
         write_owner_only(Path::new(os::NULL_DEVICE), b"x").unwrap();
+    }
+
+    #[test]
+    fn private_file_that_others_can_read_is_restricted_if_it_is_this_users() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let (folder, path) = old_file();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("a", &link).unwrap();
+        for written in [&path, &link] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+            write_restricted(written, b"x").unwrap();
+            assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o600, b"x".to_vec()));
+        }
+        // A file of root, unless the tests are root's.
+        let foreign = Path::new("/etc/hosts");
+        let before = mode(foreign);
+        if !os::owner(&fs::metadata(foreign).unwrap()).is_some_and(os::is_this_user) {
+            restrict_own(&File::open(foreign).unwrap());
+        }
+        assert_eq!(mode(foreign), before);
+        write_restricted(Path::new(os::NULL_DEVICE), b"x").unwrap();
     }
 
     #[test]

@@ -81,5 +81,5 @@ pub(super) fn save(file: &Path, root: &Path, rows: &Rows) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(&head)?;
     bytes.push(b'\n');
     bytes.extend_from_slice(&rows);
-    atomic_file::write_private(file, &bytes)
+    atomic_file::write_restricted(file, &bytes)
 }

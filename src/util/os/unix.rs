@@ -146,6 +146,14 @@ pub fn restrict_to_owner(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(0o600))
 }
 
+/// As [`restrict_to_owner`], for an open file.
+///
+/// # Errors
+/// As [`File::set_permissions`].
+pub fn restrict_open_file(file: &File) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(0o600))
+}
+
 /// Gives `new` the owner in `metadata`; `false` if the system does not allow it.
 ///
 /// # Errors

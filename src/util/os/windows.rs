@@ -153,6 +153,14 @@ pub fn restrict_to_owner(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// As [`restrict_to_owner`], for an open file.
+///
+/// # Errors
+/// None.
+pub fn restrict_open_file(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
 /// Gives `new` the owner in `metadata`: it has it already.
 ///
 /// # Errors

@@ -47,6 +47,7 @@ fn append_within(path: &Path, prompt: &PastPrompt, limit_bytes: u64) -> io::Resu
     let mut line = serde_json::to_vec(prompt)?;
     line.push(b'\n');
     let mut file = open_locked(path)?;
+    atomic_file::restrict_own(&file);
     // The rest of a line that was not completed must not swallow this one.
     if !ends_with_line_end(&mut file)? {
         line.insert(0, b'\n');
@@ -170,7 +171,12 @@ mod tests {
         assert_eq!(texts(&path, None, 9), ["one", "three", "two\nlines"]);
         assert_eq!(texts(&path, None, 2), ["one", "three"]);
         assert_eq!(texts(&path, Some("/b"), 9), ["two\nlines"]);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        // Copied from a backup, for example.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        append(&path, &prompt(2, "/a", "four")).unwrap();
+        assert_eq!((mode(), texts(&path, None, 1)), (0o600, vec!["four".to_owned()]));
     }
 
     #[test]
