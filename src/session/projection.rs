@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::ai::{
     AssistantBlock, ContentBlock, Extra, Message, Millis, Text, ThinkingLevel, UserContent, UserMessage,
 };
+use crate::tools::saved_output;
 use crate::util::clock;
 
 use super::store::{BashExecution, Compaction, Entry, EntryBody, EntryId, Replacement, SessionMessage};
@@ -244,9 +245,8 @@ fn bash_text(execution: &BashExecution) -> String {
         text.push_str(&code.to_string());
     }
     if let (true, Some(path)) = (execution.truncated, &execution.full_output_path) {
-        text.push_str("\n\n[Output truncated. Full output: ");
-        text.push_str(path);
-        text.push(']');
+        let saved = saved_output(execution.left_out_bytes.unwrap_or_default());
+        text.push_str(&["\n\n[Output truncated. ", &saved, ": ", path, "]"].concat());
     }
     text
 }
@@ -326,6 +326,25 @@ mod tests {
     const ASK: &str = r#"u: "type":"message","message":{"role":"user","content":"ask"}"#;
     const ANSWER: &str = r#"a: "type":"message","message":{"role":"assistant","content":[{"type":"text","text":"yes"}],"stopReason":"stop"}"#;
     const MORE: &str = r#"m: "type":"message","message":{"role":"user","content":"more"}"#;
+
+    #[test]
+    fn command_whose_saved_output_lacks_its_middle_says_so() {
+        let told = |left_out: &str| {
+            let row = format!(
+                r#"b: "type":"message","message":{{"role":"bashExecution","command":"yes","output":"y","truncated":true,"fullOutputPath":"/tmp/a.log"{left_out}}}"#
+            );
+            messages(&branch(&[&row]))
+                .iter()
+                .map(|message| match &**message {
+                    Message::User(message) => message.content.text().lines().last().unwrap().to_owned(),
+                    message => panic!("{message:?}"),
+                })
+                .collect::<String>()
+        };
+        assert_eq!(told(""), "[Output truncated. Full output: /tmp/a.log]");
+        let lacks = "[Output truncated. Output without 2.0KB in the middle: /tmp/a.log]";
+        assert_eq!(told(r#","leftOutBytes":2048"#), lacks);
+    }
 
     #[test]
     fn messages_pass_and_bookkeeping_does_not() {

@@ -161,6 +161,7 @@ fn execution(
         exit_code: outcome.exit_code.map(i64::from),
         cancelled: outcome.cancelled,
         truncated: outcome.truncated,
+        left_out_bytes: Some(outcome.n_left_out).filter(|n_bytes| *n_bytes > 0),
         full_output_path: outcome.full_output_path.map(|path| path.display().to_string()),
         duration_ms: Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
         timestamp: Millis(clock.now_ms()),

@@ -44,8 +44,8 @@ pub use find::Find;
 pub use grep::Grep;
 pub use ls::Ls;
 pub use output::{
-    ANY_LINES, Head, MAX_BYTES, MAX_LINES, Tail, TruncatedBy, Truncation, format_size, truncate_head,
-    truncate_tail,
+    ANY_LINES, Head, MAX_BYTES, MAX_LINES, Tail, TruncatedBy, Truncation, format_size, saved_output,
+    truncate_head, truncate_tail,
 };
 pub use path::{resolve, resolve_existing};
 pub use read::Read;

@@ -248,16 +248,20 @@ impl Tail {
         }
     }
 
+    /// How many bytes of the middle are missing in that file.
+    pub fn n_left_out(&self) -> u64 {
+        match &self.spill {
+            Spill::File(file) => file.n_left_out(),
+            Spill::NotNeeded | Spill::Failed(_) => 0,
+        }
+    }
+
     /// A line that describes the missing output to the model; `None` if nothing is missing.
     pub fn notice(&self, truncation: &Truncation) -> Option<String> {
         let truncated_by = truncation.truncated_by?;
         let last = truncation.total_lines;
         let full = match &self.spill {
-            Spill::File(file) if file.n_left_out() > 0 => {
-                let left_out = format_size(file.n_left_out());
-                format!("Output without {left_out} in the middle: {}", file.path().display())
-            }
-            Spill::File(file) => format!("Full output: {}", file.path().display()),
+            Spill::File(file) => format!("{}: {}", saved_output(file.n_left_out()), file.path().display()),
             Spill::Failed(error) => format!("The full output could not be saved: {error}"),
             Spill::NotNeeded => "The full output was not saved".to_owned(),
         };
@@ -294,6 +298,14 @@ impl Tail {
             Err(error) => Spill::Failed(error.to_string()),
         };
         self.write(|file| file.push(&bytes));
+    }
+}
+
+/// What a file with saved output has, if so many bytes of the middle are missing.
+pub fn saved_output(n_left_out: u64) -> String {
+    match n_left_out {
+        0 => "Full output".to_owned(),
+        n_bytes => format!("Output without {} in the middle", format_size(n_bytes)),
     }
 }
 

@@ -27,6 +27,8 @@ pub struct UserBashOutcome {
     pub truncated: bool,
     /// The file with the complete output, if `output` is only a part.
     pub full_output_path: Option<PathBuf>,
+    /// How many bytes of the middle are missing in that file.
+    pub n_left_out: u64,
 }
 
 /// Runs `line` in `cwd`, and passes every piece of sanitised output to `on_output`
@@ -79,5 +81,6 @@ pub async fn run_user_command(
         cancelled: end == End::Cancelled,
         truncated: truncation.truncated,
         full_output_path: tail.full_output_path().map(Path::to_owned),
+        n_left_out: tail.n_left_out(),
     })
 }

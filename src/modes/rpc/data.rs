@@ -282,6 +282,9 @@ pub(super) fn bash(execution: &BashExecution) -> Value {
     if let Some(path) = &execution.full_output_path {
         data["fullOutputPath"] = path.as_str().into();
     }
+    if let Some(n_bytes) = execution.left_out_bytes {
+        data["leftOutBytes"] = n_bytes.into();
+    }
     data
 }
 

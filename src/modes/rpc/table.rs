@@ -119,7 +119,7 @@ pub const RPC_COMMANDS: &[RpcCommandRow] = &[
     row(
         "bash",
         "command, excludeFromContext?",
-        "output, exitCode, cancelled, truncated, fullOutputPath",
+        "output, exitCode, cancelled, truncated, fullOutputPath, leftOutBytes",
         "Run a command as the user; responds when it has ended. Several may run",
     ),
     row("abort_bash", "", "", "Cancel the commands of the user"),

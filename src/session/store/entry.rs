@@ -493,6 +493,9 @@ pub struct BashExecution {
     /// File with the complete output, if `output` is only its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
+    /// Number of bytes of the middle that the file lacks, if any; an addition to the original's format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_bytes: Option<u64>,
     /// How long it ran; an addition to the original's format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::session::BashExecution;
+use crate::tools::saved_output;
 use crate::tui::text::{Row, Run, Wrap, wrap_plain};
 use crate::tui::theme::Token;
 
@@ -139,7 +140,8 @@ fn status(execution: &BashExecution, cx: &RenderCx<'_>) -> Vec<Row> {
     if execution.truncated {
         let mut note = vec![Run::new("Output truncated.", cx.style(Token::Warning))];
         if let Some(path) = &execution.full_output_path {
-            note.push(Run::new(" Full output: ", cx.style(Token::Warning)));
+            let saved = saved_output(execution.left_out_bytes.unwrap_or_default());
+            note.push(Run::new(format!(" {saved}: "), cx.style(Token::Warning)));
             note.push(cx.path(path, cx.style(Token::Warning)));
             note.push(Run::new("; /output shows it", cx.style(Token::Muted)));
         }

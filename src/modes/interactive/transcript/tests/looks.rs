@@ -660,6 +660,24 @@ fn progress_of_a_command_is_written_over_while_it_runs_as_afterwards() {
 }
 
 #[test]
+fn saved_output_of_a_command_without_its_middle_says_so() {
+    let execution = BashExecution {
+        command: "yes".into(),
+        output: "y".to_owned(),
+        exit_code: Some(0),
+        truncated: true,
+        full_output_path: Some("/tmp/pi-bash-1.log".to_owned()),
+        left_out_bytes: Some(3 << 20),
+        ..Default::default()
+    };
+    let mut stage = TranscriptStage::new();
+    stage.event(SessionEvent::BashEnded { id: BashId::default(), execution: Arc::new(execution) });
+    let text = stage.text(100);
+    let note = "Output truncated. Output without 3.0MB in the middle: /tmp/pi-bash-1.log; /output shows it";
+    assert!(text.contains(note), "{text}");
+}
+
+#[test]
 fn commands_of_the_user() {
     let mut stage = TranscriptStage::new();
     let started = |command: &str, exclude_from_context| SessionEvent::BashStarted {
