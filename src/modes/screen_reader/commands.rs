@@ -8,7 +8,7 @@ use crate::util::visible::spell_out;
 use super::super::changelog;
 use super::super::sessions::{age, title};
 use super::menu::{Menu, MenuItem};
-use super::narrator::on_one_line;
+use super::narrator::{on_one_line, selection};
 use super::spoken::read_out;
 use super::{Next, Talk, say};
 
@@ -99,7 +99,7 @@ fn status(talk: &mut Talk, _: &str) -> Next {
     let activity = if state.is_busy() { "The agent works." } else { "It is your turn." };
     say(&[
         activity.to_owned(),
-        format!("Model {}, thinking {}.", state.model.reference(), state.thinking),
+        selection(&state),
         format!("{} from you.", counted(state.totals.n_user as u64, "message")),
     ]);
     if let Some(unsaved) = &state.unsaved {
@@ -125,8 +125,8 @@ fn queue(talk: &mut Talk, _: &str) -> Next {
 fn model(talk: &mut Talk, args: &str) -> Next {
     let models = talk.start.services.usable_models();
     let item = |reference: String| MenuItem {
-        command: SessionCommand::SetModel { reference: reference.clone(), scope: Scope::Session },
-        label: reference,
+        label: on_one_line(&reference),
+        command: SessionCommand::SetModel { reference, scope: Scope::Session },
     };
     let items = models.iter().map(|model| item(model.reference())).collect();
     offer(talk, Menu::new("Models:", items), args)

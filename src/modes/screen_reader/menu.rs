@@ -1,6 +1,9 @@
 //! Lists whose items are chosen by their numbers.
 
 use crate::session::{Question, QuestionId, SessionCommand};
+use crate::util::visible::spell_out;
+
+use super::narrator::on_one_line;
 
 /// Items that are read out; a part of a name narrows a longer list.
 const MAX_SHOWN: usize = 20;
@@ -37,11 +40,11 @@ impl Menu {
 
     pub(super) fn of_question(question: &Question) -> Self {
         let answer = |(option, label): (usize, &String)| MenuItem {
-            label: label.clone(),
+            label: on_one_line(label),
             command: SessionCommand::Answer { id: question.id, option },
         };
         Self {
-            title: format!("Blocked, pi asks: {}", question.text),
+            title: format!("Blocked, pi asks: {}", spell_out(&question.text, Some(" ")).0),
             items: question.options.iter().enumerate().map(answer).collect(),
             default: Some(question.default),
             question: Some(question.id),
@@ -146,6 +149,20 @@ mod tests {
         check("0", "There is no number 0; type 1 to 3.");
         check("x", "Nothing is called “x”. Type a number, or an empty line.");
         check("", "cancelled");
+    }
+
+    #[test]
+    fn question_shows_what_cannot_be_seen() {
+        let question = Question {
+            id: QuestionId::new(3),
+            kind: crate::session::QuestionKind::Trust,
+            text: "Trust /a\u{202e}b?\nReally?\u{7}".to_owned(),
+            options: vec!["Yes,\u{200b}\nit is".to_owned()],
+            default: 0,
+        };
+        let lines = Menu::of_question(&question).lines();
+        assert_eq!(lines[0], "Blocked, pi asks: Trust /a<U+202E>b?\nReally?<U+0007>");
+        assert_eq!(lines[1], "1. Yes,<U+200B> it is");
     }
 
     #[test]

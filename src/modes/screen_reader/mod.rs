@@ -24,6 +24,7 @@ use crate::session::{
     SessionUpdate, WhenBusy,
 };
 use crate::util::process;
+use crate::util::visible::spell_out;
 
 use super::InteractiveStart;
 use super::changelog;
@@ -274,7 +275,7 @@ impl Talk {
         let queue = &self.handle.state().queue;
         let of = |kind: QueueKind, texts: &[String]| -> Vec<String> {
             let kind = if kind == QueueKind::Steering { "Steering" } else { "Follow-up" };
-            texts.iter().map(|text| format!("{kind}: {text}")).collect()
+            texts.iter().map(|text| format!("{kind}: {}", spell_out(text, Some(" ")).0)).collect()
         };
         let mut lines = of(QueueKind::Steering, &queue.steering);
         lines.extend(of(QueueKind::FollowUp, &queue.follow_up));

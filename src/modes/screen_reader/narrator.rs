@@ -134,7 +134,7 @@ impl Narrator {
         self.selection = Some(selection(state));
         let name =
             state.name.as_ref().map_or_else(String::new, |name| format!(" “{}”", spell_out(name, None).0));
-        let mut lines = vec![format!("Session{name}, model {}.", state.model.id)];
+        let mut lines = vec![format!("Session{name}, model {}.", on_one_line(&state.model.id))];
         let answer = opened.tail.iter().rev().find_map(|entry| match &entry.body {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
                 Message::Assistant(answer) => Some(text_of(answer)).filter(|text| !text.is_empty()),
@@ -395,8 +395,9 @@ fn texts(queue: &QueueView) -> impl Iterator<Item = &String> {
     queue.steering.iter().chain(&queue.follow_up)
 }
 
-fn selection(state: &SessionState) -> String {
-    format!("Model {}, thinking {}.", state.model.reference(), state.thinking)
+/// The model and its thinking.
+pub(super) fn selection(state: &SessionState) -> String {
+    format!("Model {}, thinking {}.", on_one_line(&state.model.reference()), state.thinking)
 }
 
 #[cfg(test)]

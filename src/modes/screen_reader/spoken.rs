@@ -2,8 +2,9 @@
 //!
 //! Works line by line, because an answer is read as it arrives. Code and tables keep their characters, and
 //! comments of HTML are left out, as on the screen. A line is judged by itself and what came before it: a
-//! line of a table is one that begins with `|`, and indented lines are code only outside of lists. Only a
-//! line that ends with a backslash waits for the next one, which decides whether that is a line break.
+//! line of a table is one that begins with `|`, and indented lines are code only outside of lists. Only lines
+//! of a paragraph whose last one ends with a backslash, or which have a mark that the next line may close, wait
+//! for that line.
 
 use std::ops::Range;
 
@@ -11,6 +12,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Columns of indentation that make a line code.
 const CODE_INDENT: usize = 4;
+/// Lines of a paragraph that wait at most for the end of a mark.
+const MAX_HELD: usize = 8;
 
 /// Reads the lines of one text.
 #[derive(Debug, Default)]
@@ -23,8 +26,8 @@ pub(super) struct MarkdownReader {
     in_text: bool,
     /// The comment that the next line is in.
     comment: Option<Comment>,
-    /// A line that ends with a backslash.
-    held: Option<String>,
+    /// Lines of a paragraph that wait for the next one.
+    held: Vec<String>,
 }
 
 /// Where a comment of several lines began.
@@ -49,33 +52,61 @@ impl MarkdownReader {
     pub(super) fn lines(&mut self, lines: Vec<String>) -> Vec<String> {
         let mut read = Vec::new();
         for line in lines {
-            if let Some(held) = self.held.take() {
-                let is_break = breaks_line(&held, &line);
-                self.line(held, is_break, &mut read);
+            if !self.held.is_empty() && !continues(&self.held[0], &line) {
+                self.release(&mut read);
             }
-            if self.fence.is_none() && line.ends_with('\\') {
-                self.held = Some(line);
-            } else {
-                self.line(line, false, &mut read);
+            if self.held.is_empty() && !self.may_wait(&line) {
+                self.line(line, &mut read);
+                continue;
+            }
+            self.held.push(line);
+            if self.held.len() >= MAX_HELD || !is_open(&joined(&self.held)) {
+                self.release(&mut read);
             }
         }
         read
     }
 
+    /// Whether a line is running text.
+    fn may_wait(&self, line: &str) -> bool {
+        let marks = &line[..line.len() - without_block_marks(line).len()];
+        let text = &line[marks.len()..];
+        let is_code = indent(line) >= CODE_INDENT && !self.in_list && !self.in_text;
+        let is_inside = self.fence.is_some() || self.comment.is_some() || is_code;
+        let is_block =
+            text.is_empty() || marks.contains('#') || text.starts_with('|') || text.starts_with('<');
+        !is_inside && !is_block && opened_fence(line, self.in_list).is_none()
+    }
+
+    /// Reads the lines that waited, together if they are the lines of one paragraph.
+    fn release(&mut self, read: &mut Vec<String>) {
+        let held = std::mem::take(&mut self.held);
+        let texts = match &held[..] {
+            [_, _, ..] => paragraph(&joined(&held)).filter(|texts| texts.len() == held.len()),
+            _ => None,
+        };
+        let Some(texts) = texts else {
+            return held.into_iter().for_each(|line| self.line(line, read));
+        };
+        for (line, text) in held.iter().zip(texts) {
+            // It is no code, and lines after it are judged by it.
+            self.is_code(line);
+            let marks = &line[..line.len() - without_block_marks(line).len()];
+            read.extend(behind_marks(marks, &text).split('\n').map(str::to_owned));
+        }
+    }
+
     /// The rest, after the last line of the text.
     pub(super) fn finish(&mut self) -> Vec<String> {
         let mut read = Vec::new();
-        if let Some(held) = self.held.take() {
-            self.line(held, false, &mut read);
-        }
+        self.release(&mut read);
         if self.fence.take().is_some() {
             read.push(END_OF_CODE.to_owned());
         }
         read
     }
 
-    /// Reads a line. If `is_break`, its last character is the mark of a line break.
-    fn line(&mut self, mut line: String, is_break: bool, read: &mut Vec<String>) {
+    fn line(&mut self, line: String, read: &mut Vec<String>) {
         if let Some(fence) = self.fence.take() {
             let (n_quotes, code) = without_quotes(&line, fence.n_quotes);
             let is_end = indent(code) < fence.column + CODE_INDENT
@@ -115,9 +146,6 @@ impl MarkdownReader {
         if self.is_code(&line) {
             read.push(line);
             return;
-        }
-        if is_break {
-            line.pop();
         }
         let (marks, text) = line.split_at(line.len() - without_block_marks(&line).len());
         if text.starts_with(COMMENT) {
@@ -167,20 +195,53 @@ const END_OF_CODE: &str = "End of code.";
 const COMMENT: &str = "<!--";
 const COMMENT_END: &str = "-->";
 
-/// Whether the backslash at the end of a line is the mark of a line break, because the next line continues
-/// its paragraph.
-fn breaks_line(line: &str, next: &str) -> bool {
-    let text = without_block_marks(line);
-    let marks = &line[..line.len() - text.len()];
-    let (_, next) = without_quotes(next, marks.matches('>').count());
-    if marks.contains('#') || text.starts_with('|') {
-        return false;
-    }
-    let both = format!("{text}\n{}", next.trim_start());
-    let is_break = |(event, place): (Event<'_>, Range<usize>)| {
-        event == Event::HardBreak && place.start + 1 == text.len()
-    };
-    Parser::new_ext(&both, Options::ENABLE_STRIKETHROUGH).into_offset_iter().any(is_break)
+/// The text of the lines of a paragraph, the first of which may be in quotes and an item.
+fn joined(held: &[String]) -> String {
+    let mut lines = held.iter();
+    let Some(first) = lines.next() else { return String::new() };
+    let text = without_block_marks(first);
+    let n_quotes = first[..first.len() - text.len()].matches('>').count();
+    let rest = lines.map(|line| without_quotes(line, n_quotes).1.trim_start());
+    std::iter::once(text).chain(rest).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether `next` may continue the paragraph that `first` began.
+fn continues(first: &str, next: &str) -> bool {
+    let n_quotes = first[..first.len() - without_block_marks(first).len()].matches('>').count();
+    let (n_next, rest) = without_quotes(next, usize::MAX);
+    let text = rest.trim_start();
+    let is_block = heading(text).is_some() || item(text).is_some() || opened_fence(next, true).is_some();
+    let is_line = text.trim_matches(['=', '-', '*', '_', ' ', '\t']).is_empty();
+    n_next == n_quotes && !is_block && !is_line && !text.starts_with(['|', '<'])
+}
+
+/// Whether the next line may decide how the end of a text is read.
+fn is_open(text: &str) -> bool {
+    text.ends_with('\\')
+        || Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH).into_offset_iter().any(|(event, place)| {
+            // Marks that belong to nothing are text for the parser.
+            matches!(event, Event::Text(_)) && has_open_mark(text, place)
+        })
+}
+
+/// Whether there is a mark at this place of a text that something behind it can close.
+fn has_open_mark(text: &str, place: Range<usize>) -> bool {
+    let Some(piece) = text.get(place.clone()) else { return false };
+    let is_escaped = text[..place.start].ends_with('\\');
+    piece.char_indices().skip(usize::from(is_escaped)).any(|(at, mark)| {
+        let (before, behind) = (&text[..place.start + at], &text[place.start + at..]);
+        let inner = behind.trim_start_matches(mark);
+        let opens = inner.starts_with(|c: char| !c.is_whitespace());
+        match mark {
+            '*' | '~' => opens,
+            '_' => opens && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_'),
+            '`' => true,
+            '[' => {
+                !behind.contains(']') || behind.rsplit_once("](").is_some_and(|(_, url)| !url.contains(')'))
+            }
+            _ => false,
+        }
+    })
 }
 
 /// A block of HTML without comments; the last one may have no end.
@@ -265,11 +326,41 @@ fn columns(text: &str) -> usize {
 fn without_marks(line: &str) -> String {
     let (marks, rest) = line.split_at(line.len() - without_block_marks(line).len());
     if rest.starts_with('|') {
-        return line.to_owned();
+        return table_line(line);
     }
+    behind_marks(marks, &without_inline_marks(rest))
+}
+
+/// A text with the marks of its quotes and items.
+fn behind_marks(marks: &str, text: &str) -> String {
     let marks = marks.trim_end_matches(['#', ' ']);
     let space = if marks.is_empty() { "" } else { " " };
-    [marks, space, &without_inline_marks(rest)].concat()
+    [marks, space, text].concat()
+}
+
+/// A line of a table with blanks for its line breaks, except in code.
+fn table_line(line: &str) -> String {
+    let mut read = String::new();
+    for (nth, part) in line.split('`').enumerate() {
+        read.push_str(if nth == 0 { "" } else { "`" });
+        let mut rest = if nth % 2 == 0 { part } else { "" };
+        read.push_str(if nth % 2 == 0 { "" } else { part });
+        while let Some((before, tag)) = rest.split_once('<') {
+            read.push_str(before);
+            match tag.split_once('>') {
+                Some((name, after)) if is_line_break(name) => {
+                    read.push(' ');
+                    rest = after;
+                }
+                _ => {
+                    read.push('<');
+                    rest = tag;
+                }
+            }
+        }
+        read.push_str(rest);
+    }
+    read
 }
 
 /// The text after the marks of quotes, headings and list items.
@@ -283,22 +374,35 @@ fn without_block_marks(line: &str) -> &str {
 
 /// The text of one line with what its marks stand for; the line itself if it is no running text.
 fn without_inline_marks(line: &str) -> String {
-    let mut text = String::new();
+    // Alone it is a paragraph even if it is a tag.
+    if let Some(Event::Start(Tag::HtmlBlock)) = Parser::new_ext(line, Options::ENABLE_STRIKETHROUGH).next() {
+        return if is_line_break(line) { String::new() } else { without_comments(line) };
+    }
+    match paragraph(line) {
+        Some(lines) if lines.iter().any(|line| !line.trim().is_empty() || line.contains('\n')) => {
+            lines.join(" ")
+        }
+        _ => line.to_owned(),
+    }
+}
+
+/// The lines of a paragraph with what their marks stand for; `None` if the text is none. A line break in
+/// HTML is one in its line.
+fn paragraph(paragraph: &str) -> Option<Vec<String>> {
+    let (mut lines, mut text) = (Vec::new(), String::new());
     let mut links: Vec<(String, String, usize)> = Vec::new();
     let mut in_paragraph = false;
-    let parser = Parser::new_ext(line, Options::ENABLE_STRIKETHROUGH);
+    let parser = Parser::new_ext(paragraph, Options::ENABLE_STRIKETHROUGH);
     // `[1]: https://example.com` is no text for the parser.
     if parser.reference_definitions().iter().next().is_some() {
-        return line.to_owned();
+        return None;
     }
-    for event in parser {
+    for (event, place) in parser.into_offset_iter() {
         match event {
             Event::Start(Tag::Paragraph) if !in_paragraph => in_paragraph = true,
             Event::End(TagEnd::Paragraph) => in_paragraph = false,
-            Event::Start(Tag::HtmlBlock) if !in_paragraph && is_line_break(line) => return String::new(),
-            Event::Start(Tag::HtmlBlock) if !in_paragraph => return without_comments(line),
             // A rule, a table without its head and the like.
-            _ if !in_paragraph => return line.to_owned(),
+            _ if !in_paragraph => return None,
             Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
                 links.push((dest_url.to_string(), title.to_string(), text.len()));
             }
@@ -313,14 +417,24 @@ fn without_inline_marks(line: &str) -> String {
             }
             Event::InlineHtml(tag) if is_line_break(&tag) => text.push('\n'),
             Event::InlineHtml(tag) if tag.starts_with(COMMENT) => {}
+            Event::Code(_) if paragraph[place.clone()].contains('\n') => {
+                // The parser makes blanks of its line ends.
+                for (nth, line) in paragraph[place].trim_matches('`').split('\n').enumerate() {
+                    if nth > 0 {
+                        lines.push(std::mem::take(&mut text));
+                    }
+                    text.push_str(line);
+                }
+            }
             Event::Text(piece) | Event::Code(piece) | Event::InlineHtml(piece) | Event::Html(piece) => {
                 text.push_str(&piece);
             }
-            Event::SoftBreak | Event::HardBreak => text.push(' '),
+            Event::SoftBreak | Event::HardBreak => lines.push(std::mem::take(&mut text)),
             _ => {}
         }
     }
-    if text.trim().is_empty() && !text.contains('\n') { line.to_owned() } else { text }
+    lines.push(text);
+    Some(lines)
 }
 
 #[cfg(test)]
@@ -409,6 +523,35 @@ mod tests {
         check("# Head\\\ntext", &["Head\\", "text"]);
         check("`a\\\n```\nx\\\ny\n```", &["`a\\", "Code:", "x\\", "y", "End of code."]);
         check("one<br>two<BR/>\nthree\n<br>\nfour", &["one", "two", "", "three", "", "four"]);
+    }
+
+    #[test]
+    fn marks_that_span_lines_are_not_read() {
+        check("**bold\ntext** more\nend", &["bold", "text more", "end"]);
+        check("- an *item\n  with* two\n- **b**", &["- an item", "with two", "- b"]);
+        check("> ~~a\n> b~~ c\n\nd", &["> a", "> b c", "", "d"]);
+        check("see [the\ndocs](https://a.b) and `x\ny`", &["see the", "docs (https://a.b) and x", "y"]);
+        check("[the\ndocs](https://a.b), _it\nis_", &["the", "docs (https://a.b), it", "is"]);
+    }
+
+    #[test]
+    fn marks_that_nothing_closes_are_read_and_wait_for_few_lines() {
+        check("**never\nclosed\n\n*here*", &["**never", "closed", "", "here"]);
+        check("**never\n# closed", &["**never", "closed"]);
+        check("**never\n- *closed*\n```\n**\n```", &["**never", "- closed", "Code:", "**", "End of code."]);
+        let mut reader = MarkdownReader::default();
+        assert_eq!(reader.lines(vec!["2 * 3 is a_b, \\*c".to_owned()]), ["2 * 3 is a_b, *c"]);
+        let mut read = 0;
+        for n in 0..MAX_HELD {
+            assert_eq!(read, 0, "{n}");
+            read += reader.lines(vec!["*word".to_owned()]).len();
+        }
+        assert_eq!(read, MAX_HELD);
+    }
+
+    #[test]
+    fn line_breaks_in_cells_are_blanks() {
+        check("| a<br>b<BR />c | `<br>` 1<2 |", &["| a b c | `<br>` 1<2 |"]);
     }
 
     #[test]
