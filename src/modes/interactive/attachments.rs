@@ -123,8 +123,18 @@ pub(super) fn dropped_images(pasted: &str, home: Option<&Path>) -> Vec<DroppedFi
         .iter()
         .filter_map(|(text, word)| Some(DroppedFile { text: text.clone(), path: absolute(word, home)? }))
         .collect();
-    let are_all = files.len() == words.len() && files.len() <= MAX_DROPPED;
-    if are_all { files } else { Vec::new() }
+    let are_all = !files.is_empty() && files.len() == words.len() && files.len() <= MAX_DROPPED;
+    if are_all { files } else { bare_path(pasted.trim(), home).into_iter().collect() }
+}
+
+/// The file whose path a line is as a whole: some terminals neither quote nor escape it. Whether there is such a
+/// file shows when it is read.
+fn bare_path(line: &str, home: Option<&Path>) -> Option<DroppedFile> {
+    let is_path = ["/", "~/", "file://"].iter().any(|start| line.starts_with(start));
+    if !is_path || line.contains(['\n', '\r']) {
+        return None;
+    }
+    Some(DroppedFile { text: line.to_owned(), path: absolute(line, home)? })
 }
 
 /// The absolute path of an image's name.
@@ -241,10 +251,16 @@ mod tests {
         check("/tmp/my\\ shot.jpg /tmp/b.gif", &["/tmp/my shot.jpg", "/tmp/b.gif"]);
         check("file:///tmp/%E5%9B%BE%20a.webp", &["/tmp/图 a.webp"]);
         check("~/a.bmp", &["/home/me/a.bmp"]);
+        check("/home/me/My File.png ", &["/home/me/My File.png"]);
+        check("/tmp/it's mine.jpg", &["/tmp/it's mine.jpg"]);
+        check("~/My File.gif", &["/home/me/My File.gif"]);
+        check("file:///tmp/My%20File (1).png", &["/tmp/My File (1).png"]);
         check("a.png", &[]);
         check("/tmp/a.txt", &[]);
         check("look at /tmp/a.png", &[]);
         check("/tmp/a.png\n/tmp/b.png", &[]);
+        check("/tmp/My File.png\nmore.png", &[]);
+        check("My File.png", &[]);
         check("'/tmp/a.png", &[]);
         check("", &[]);
     }

@@ -1,7 +1,6 @@
 //! The clipboard of this machine, and files dropped on the terminal: read and made fit to send.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -9,6 +8,7 @@ use crate::ai::{Extra, Image};
 use crate::config::Env;
 use crate::tui::composer::{insert_image, replace_by_image};
 use crate::util::image::{ImageLimits, png_of_rgba, prepare_image};
+use crate::util::os;
 use crate::util::worker;
 
 use super::app::App;
@@ -141,7 +141,11 @@ fn pipe_to(program: &str, arguments: &[&str], text: &str) -> io::Result<()> {
 
 /// The images among files. What is none stays a path in the prompt.
 fn read_images(files: Vec<DroppedFile>, limits: &ImageLimits) -> Vec<(String, Image)> {
-    let read = |file: DroppedFile| Some((file.text, fit(&fs::read(file.path).ok()?, limits).ok()?));
+    let read = |file: DroppedFile| {
+        let mut bytes = Vec::new();
+        os::open_regular(&file.path).ok()?.read_to_end(&mut bytes).ok()?;
+        Some((file.text, fit(&bytes, limits).ok()?))
+    };
     files.into_iter().filter_map(read).collect()
 }
 
@@ -286,6 +290,8 @@ fn files_of(list: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
