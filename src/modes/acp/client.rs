@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 
 use super::super::wire::LineOutput;
 use super::message;
-use super::outgoing::{Outgoing, update_line};
+use super::outgoing::{Outgoing, ReplayResponse, update_line};
+use super::replay::Replay;
 
 /// Requests of the client that may be open at a time. Prompts wait in a queue.
 const MAX_UNANSWERED: usize = 1000;
@@ -88,6 +89,13 @@ impl Client {
         self.unanswered().remove(id);
         let line = message::response(id, result.as_ref());
         self.output.send(Outgoing::Line(line));
+    }
+
+    /// Responds with `response` after `replay`, or with an error if a panic ends that.
+    pub(super) fn respond_after<T: Serialize>(&self, replay: Replay, id: RequestId, response: &T) {
+        self.unanswered().remove(&id);
+        let ok = message::response(&id, Ok(response));
+        self.output.send(Outgoing::Replay(replay, ReplayResponse { id, ok }));
     }
 
     pub(super) fn fail(&self, id: &RequestId, error: Error) {

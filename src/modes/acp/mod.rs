@@ -67,6 +67,7 @@ use message::Incoming;
 pub use methods::{ACP_METHODS, AcpMethodRow};
 use methods::{AgentNotification, AgentRequest, invalid_params};
 use outgoing::{AcpLines, OpenedSession, Outgoing};
+use replay::Replay;
 use session::{SessionInput, SessionTask};
 
 /// How long a client may read nothing at the end before what is left is dropped.
@@ -432,10 +433,6 @@ impl Connection {
         files.on_open(&session);
         let known = OpenedSession { services: Arc::clone(&services), features, state: Arc::clone(&state) };
         client.send(Outgoing::Open(session.clone(), Box::new(known)));
-        if let Some(tree) = tree {
-            let home = services.dirs.home.clone();
-            client.send(outgoing::replay(session.clone(), tree, state.cwd.clone(), home));
-        }
         let options = config_options::of(&services, &state);
         match purpose {
             Purpose::New => {
@@ -445,7 +442,15 @@ impl Connection {
                 client.respond(&id, Ok(ForkSessionResponse::new(session.clone()).config_options(options)));
             }
             Purpose::Load => {
-                client.respond(&id, Ok(LoadSessionResponse::new().config_options(options)));
+                let response = LoadSessionResponse::new().config_options(options);
+                match tree {
+                    Some(tree) => {
+                        let home = services.dirs.home.clone();
+                        let replay = Replay::start(session.clone(), tree, state.cwd.clone(), home);
+                        client.respond_after(replay, id, &response);
+                    }
+                    None => client.respond(&id, Ok(response)),
+                }
             }
             Purpose::Resume => {
                 client.respond(&id, Ok(ResumeSessionResponse::new().config_options(options)));

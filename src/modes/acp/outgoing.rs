@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent_client_protocol_schema::v1::{SessionId, SessionUpdate};
+use agent_client_protocol_schema::v1::{Error, ErrorCode, RequestId, SessionId, SessionUpdate};
+use serde_json::Value;
 
-use crate::session::{Services, SessionTree, SessionUpdate as SessionChange};
+use crate::session::{Services, SessionUpdate as SessionChange};
 
 use super::super::wire::{LineFormat, Waiting, join_updates};
 use super::features::ClientFeatures;
@@ -27,11 +28,26 @@ pub(super) enum Outgoing {
     Announce(SessionId),
     /// An event of a session.
     Change(SessionId, Box<SessionChange>),
-    /// The conversation of a session, from its beginning.
-    Replay(Replay),
+    /// The conversation of a session, from its beginning, and the response to the request for it.
+    Replay(Replay, ReplayResponse),
     /// A tool is about to replace this file, which contains this text.
     Overwritten(SessionId, PathBuf, String),
     Closed(SessionId),
+}
+
+/// The response to a request whose replay comes first.
+pub(super) struct ReplayResponse {
+    pub(super) id: RequestId,
+    /// The line if the whole conversation was written.
+    pub(super) ok: String,
+}
+
+impl ReplayResponse {
+    /// The line if the conversation ended early.
+    fn failed(&self, why: String) -> String {
+        let error = Error::new(ErrorCode::InternalError.into(), why);
+        message::response::<Value>(&self.id, Err(&error))
+    }
 }
 
 /// What is known of a session when it is opened.
@@ -57,7 +73,7 @@ impl Waiting for Outgoing {
             Self::Open(..)
             | Self::Announce(_)
             | Self::Change(..)
-            | Self::Replay(_)
+            | Self::Replay(..)
             | Self::Overwritten(..)
             | Self::Closed(_) => 0,
         }
@@ -102,14 +118,21 @@ impl LineFormat for AcpLines {
                 }
                 return None;
             }
-            Outgoing::Replay(replay) => {
-                let (text, rest) = replay.next()?;
-                if out.is_empty() {
-                    *out = text;
-                } else {
-                    out.push_str(&text);
+            Outgoing::Replay(mut replay, response) => {
+                match replay.next() {
+                    Some(Ok(text)) => {
+                        if out.is_empty() {
+                            *out = text;
+                        } else {
+                            out.push_str(&text);
+                        }
+                        return Some(Outgoing::Replay(replay, response));
+                    }
+                    Some(Err(why)) => out.push_str(&response.failed(why)),
+                    None => out.push_str(&response.ok),
                 }
-                return Some(Outgoing::Replay(rest));
+                out.push('\n');
+                return None;
             }
         };
         out.push_str(&message::update_lines(&session, &updates.unwrap_or_default()));
@@ -122,9 +145,4 @@ pub(super) fn update_line(session: &SessionId, update: SessionUpdate) -> String 
     let mut line = message::update_lines(session, &[update]);
     line.pop();
     line
-}
-
-/// The conversation of `tree`, ready to be replayed.
-pub(super) fn replay(session: SessionId, tree: SessionTree, cwd: PathBuf, home: Option<PathBuf>) -> Outgoing {
-    Outgoing::Replay(Replay::start(session, tree, cwd, home))
 }

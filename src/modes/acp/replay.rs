@@ -4,6 +4,7 @@
 //! takes little memory. Each is read once.
 
 use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::ai::{AssistantBlock, AssistantMessage, Message, ToolResultMessage, UserContent};
 use crate::session::{BashExecution, Entry, EntryBody, EntryKind, SessionMessage, SessionTree, StoredEntry};
+use crate::util::panics::crash_text;
 use crate::util::parts;
 
 use super::message;
@@ -35,7 +37,8 @@ const AHEAD: usize = 4;
 /// The lines of a conversation that are still to be written. A thread of their own makes
 /// them while others are written.
 pub(super) enum Replay {
-    Ahead(Receiver<String>),
+    /// Fails with the text of a panic.
+    Ahead(Receiver<Result<String, String>>),
     /// The system has no thread for it.
     Here(Box<Conversation>),
 }
@@ -47,13 +50,16 @@ impl Replay {
         let (lines, made) = mpsc::sync_channel(AHEAD);
         let (start, started) = mpsc::channel::<Box<Conversation>>();
         let make = move || {
-            let mut left = started.recv().ok();
-            while let Some(mut conversation) = left.take() {
+            let Ok(mut conversation) = started.recv() else { return };
+            while let Some(made) = conversation.caught_lines() {
+                let (parts, failure) = match made {
+                    Ok(parts) => (parts, None),
+                    Err(why) => (Vec::new(), Some(why)),
+                };
+                let mut made = parts.into_iter().map(Ok).chain(failure.map(Err));
                 // Nobody reads any more when the client is gone.
-                if let Some(made) = conversation.next_lines()
-                    && made.into_iter().all(|text| lines.send(text).is_ok())
-                {
-                    left = Some(conversation);
+                if !made.all(|text| lines.send(text).is_ok()) {
+                    return;
                 }
             }
         };
@@ -66,13 +72,17 @@ impl Replay {
         }
     }
 
-    /// The next lines, and what is left after them. Waits for the disk.
-    pub(super) fn next(mut self) -> Option<(String, Self)> {
-        let text = match &mut self {
+    /// The next lines; `None` after the last ones. Waits for the disk.
+    ///
+    /// # Errors
+    /// With the text of a panic, after which nothing follows.
+    pub(super) fn next(&mut self) -> Option<Result<String, String>> {
+        match self {
             Self::Ahead(lines) => lines.recv().ok(),
-            Self::Here(conversation) => conversation.next_lines().map(|made| made.concat()),
-        };
-        Some((text?, self))
+            Self::Here(conversation) => {
+                conversation.caught_lines().map(|made| made.map(|parts| parts.concat()))
+            }
+        }
     }
 }
 
@@ -128,6 +138,15 @@ impl Conversation {
         left.reverse();
         let (folders, forms) = (Folders { cwd, home }, Forms::new(&session));
         Self { session, tree, left, folders, forms, calls: Vec::new(), is_over: false }
+    }
+
+    /// [`Self::next_lines`], or the text of a panic, after which nothing follows.
+    fn caught_lines(&mut self) -> Option<Result<Vec<String>, String>> {
+        let made = panic::catch_unwind(AssertUnwindSafe(|| self.next_lines()));
+        if made.is_err() {
+            self.is_over = true;
+        }
+        made.map_err(|panic| crash_text(&*panic)).transpose()
     }
 
     /// The lines of the next entries, in parts; `None` after the last one. Reads the disk.
@@ -392,8 +411,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    use agent_client_protocol_schema::v1::RequestId;
+
     use crate::session;
 
+    use super::super::super::wire::LineFormat;
+    use super::super::outgoing::{AcpLines, Outgoing, ReplayResponse};
     use super::*;
 
     fn tree(path: &Path) -> Option<SessionTree> {
@@ -463,6 +486,24 @@ mod tests {
         assert_eq!(n_batches, 1_000 / BATCH + 1);
         let expected: Vec<String> = (0..1_000).map(|number| number.to_string()).collect();
         assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn replay_that_panics_is_answered_with_an_error() {
+        let line = r#"{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"go","timestamp":1}}"#;
+        let (_folder, mut conversation) = replay_of(&format!("{line}\n"));
+        // No entry of the session.
+        conversation.left.insert(0, usize::MAX);
+        let response = ReplayResponse { id: RequestId::Number(7), ok: "{}".to_owned() };
+        let mut left = Some(Outgoing::Replay(Replay::Here(Box::new(conversation)), response));
+        let (mut lines, mut format) = (String::new(), AcpLines::default());
+        while let Some(item) = left {
+            left = format.push(item, &mut lines);
+        }
+        let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        assert_eq!((&last["id"], last.get("result")), (&json!(7), None));
+        let text = last["error"]["message"].as_str().unwrap();
+        assert!(text.starts_with("internal error in pi: "), "{text}");
     }
 
     #[test]

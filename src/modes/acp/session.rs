@@ -29,8 +29,9 @@ use super::super::print::shut_down;
 use super::client::Client;
 use super::features::ClientFeatures;
 use super::methods::invalid_params;
-use super::outgoing::{self, Outgoing};
+use super::outgoing::Outgoing;
 use super::permission::{self, Permission};
+use super::replay::Replay;
 use super::tool_calls::{Folders, text_block};
 use super::turns::{Answered, Turns};
 use super::updates::notice;
@@ -310,24 +311,26 @@ impl Running {
                 });
                 self.task.client.respond(&id, result);
             }
-            Done::Replay(id, result) => self.on_tree(&id, result),
+            Done::Replay(id, result) => self.on_tree(id, result),
         }
     }
 
-    fn on_tree(&self, id: &RequestId, result: Result<Reply, SessionError>) {
+    fn on_tree(&self, id: RequestId, result: Result<Reply, SessionError>) {
+        let Self { task, .. } = self;
         let result = match result {
             Ok(Reply::Tree(tree)) => {
-                let state = self.task.handle.state();
-                let home = self.task.services.dirs.home.clone();
-                let replay = outgoing::replay(self.task.id.clone(), tree, state.cwd.clone(), home);
-                self.task.client.send(replay);
-                let options = config_options::of(&self.task.services, &state);
-                Ok(LoadSessionResponse::new().config_options(options))
+                let state = task.handle.state();
+                let home = task.services.dirs.home.clone();
+                let replay = Replay::start(task.id.clone(), tree, state.cwd.clone(), home);
+                let options = config_options::of(&task.services, &state);
+                let response = LoadSessionResponse::new().config_options(options);
+                task.client.respond_after(replay, id, &response);
+                return;
             }
             Ok(_) => Ok(LoadSessionResponse::new()),
             Err(error) => Err(refused(&error)),
         };
-        self.task.client.respond(id, result);
+        task.client.respond(&id, result);
     }
 
     /// What a command says is shown as an answer.
