@@ -27,6 +27,17 @@ const fn action(
     Action { binding: Binding::new(id, Context::App, keys, help), run }
 }
 
+impl Action {
+    const fn on_windows(self, keys: &'static str) -> Self {
+        Self { binding: self.binding.on_windows(keys), ..self }
+    }
+
+    /// Instead of keys that terminals of Windows keep for themselves, on Windows and in WSL.
+    const fn in_windows_terminals(self, keys: &'static str) -> Self {
+        Self { binding: self.binding.on_windows(keys).on_wsl(keys), ..self }
+    }
+}
+
 /// A key that an overlay handles itself.
 const fn listed(id: &'static str, context: Context, keys: &'static str, help: &'static str) -> Action {
     Action { binding: Binding::new(id, context, keys, help), run: |_, _| {} }
@@ -42,7 +53,8 @@ pub(super) const ACTIONS: &[Action] = &[
     ),
     action("app.message.followUp", "alt+enter", "Queue the message until the agent is done", |app, out| {
         app.submit(WhenBusy::FollowUp, out);
-    }),
+    })
+    .in_windows_terminals("ctrl+q"),
     action(
         "app.message.deliverNow",
         "ctrl+enter",
@@ -51,7 +63,8 @@ pub(super) const ACTIONS: &[Action] = &[
     ),
     action("app.message.dequeue", "alt+up", "Return queued messages to the editor", |_, out| {
         out.push(WorldEffect::TakeQueue.into());
-    }),
+    })
+    .in_windows_terminals("alt+q"),
     action("app.message.queue", "", "Reorder, edit or remove queued messages", |app, _| {
         commands::open_queue(app);
     }),
@@ -62,7 +75,8 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.exit", "ctrl+d", "Quit if the editor is empty", exit_if_empty),
     action("app.suspend", "ctrl+z", "Suspend; resume with fg in the shell", |_, out| {
         out.push(ScreenEffect::Suspend.into());
-    }),
+    })
+    .on_windows(""),
     action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", toggle_expanded),
     action("app.transcript.page", "alt+o", "Show the whole transcript, with search", pager::open),
     action("app.screen.toggle", "", "Switch between the main screen and fullscreen", toggle_fullscreen),
@@ -76,7 +90,8 @@ pub(super) const ACTIONS: &[Action] = &[
     }),
     action("app.model.cycleBackward", "shift+ctrl+p", "Previous model", |_, out| {
         out.push(Effect::session(SessionCommand::CycleModel { forward: false }));
-    }),
+    })
+    .in_windows_terminals("alt+p"),
     Action {
         binding: Binding::new(
             "app.clipboard.pasteImage",

@@ -301,12 +301,13 @@ impl Effects {
     fn reload(&self) {
         let answer = self.link.handle().post(SessionCommand::Reload);
         let (dirs, done) = (self.services.dirs.clone(), self.done.clone());
+        let platform = keybindings::platform(&self.env);
         tokio::spawn(async move {
             if let Err(error) = answer.await {
                 drop(done.send(EffectDone::Failed(error.to_string())));
                 return;
             }
-            let loaded = tokio::task::spawn_blocking(move || keybindings::load(&dirs)).await;
+            let loaded = tokio::task::spawn_blocking(move || keybindings::load(&dirs, platform)).await;
             let (keymap, problems) = match loaded.map_err(|error| error.to_string()).flatten() {
                 Ok((keymap, problems)) => (Some(keymap), problems),
                 Err(problem) => (None, vec![problem]),

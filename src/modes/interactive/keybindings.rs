@@ -4,21 +4,32 @@ use std::{fmt, io};
 
 use serde_json::Value;
 
-use crate::config::Dirs;
+use crate::config::{Dirs, Env};
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
 use crate::util::{json_problem, os, repeated_keys};
 
 use super::actions;
+
+/// The system whose terminal the program runs in. WSL tells its programs by these variables.
+pub(super) fn platform(env: &Env) -> Platform {
+    if cfg!(windows) {
+        Platform::Windows
+    } else if env.is_set("WSL_DISTRO_NAME") || env.is_set("WSL_INTEROP") {
+        Platform::Wsl
+    } else {
+        Platform::Unix
+    }
+}
 
 /// The keys with the overrides of the file, and problems with these, one line each.
 /// Blocks.
 ///
 /// # Errors
 /// If the file cannot be parsed.
-pub(super) fn load(dirs: &Dirs) -> Result<(Keymap, Vec<String>), String> {
+pub(super) fn load(dirs: &Dirs, platform: Platform) -> Result<(Keymap, Vec<String>), String> {
     let path = dirs.keybindings_file();
     let named = |problem: &dyn fmt::Display| format!("{}: {problem}", dirs.display(&path));
-    let mut keymap = default_keymap();
+    let mut keymap = keymap_of(platform);
     let text = match os::open_regular(&path).and_then(io::read_to_string) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((keymap, Vec::new())),
@@ -40,15 +51,19 @@ pub(super) fn load(dirs: &Dirs) -> Result<(Keymap, Vec<String>), String> {
 }
 
 /// The keys of the tables.
+pub(super) fn keymap_of(platform: Platform) -> Keymap {
+    Keymap::new(&[BINDINGS, &actions::bindings()], platform)
+}
+
+#[cfg(test)]
 pub(super) fn default_keymap() -> Keymap {
-    Keymap::new(&[BINDINGS, &actions::bindings()], Platform::Unix)
+    keymap_of(Platform::Unix)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use crate::config::Env;
     use crate::tui::keymap::{Binding, Chord, Conflict, Context};
 
     use super::*;
@@ -59,7 +74,44 @@ mod tests {
         let dirs = Dirs::new(&Env::of(&[("HOME", home.path().to_str().unwrap())]));
         fs::create_dir_all(dirs.keybindings_file().parent().unwrap()).unwrap();
         fs::write(dirs.keybindings_file(), file).unwrap();
-        load(&dirs).unwrap().1
+        load(&dirs, Platform::Unix).unwrap().1
+    }
+
+    #[test]
+    fn keys_are_those_of_the_system_whose_terminal_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let home = ("HOME", home.path().to_str().unwrap());
+        let queue_key = |pairs: &[(&str, &str)]| {
+            let env = Env::of(pairs);
+            let (keymap, problems) = load(&Dirs::new(&env), platform(&env)).unwrap();
+            assert_eq!(problems, [""; 0]);
+            keymap.hint("app.message.followUp")
+        };
+        let expected = if cfg!(windows) { "ctrl+q" } else { "alt+enter" };
+        assert_eq!(queue_key(&[home]), expected);
+        assert_eq!(queue_key(&[home, ("WSL_DISTRO_NAME", "Debian")]), "ctrl+q");
+        assert_eq!(queue_key(&[home, ("WSL_INTEROP", "/run/WSL/8_interop")]), "ctrl+q");
+    }
+
+    /// The app and the editor share some defaults on purpose, the same ones everywhere.
+    #[test]
+    fn app_and_editor_share_the_same_defaults_on_all_platforms() {
+        let shared = |platform| {
+            let keymap = keymap_of(platform);
+            let of_editor: Vec<Chord> = (keymap.rows())
+                .filter(|(binding, _)| binding.context == Context::Editor)
+                .flat_map(|(_, chords)| chords.to_vec())
+                .collect();
+            let of_app = keymap.rows().filter(|(binding, _)| binding.context == Context::App);
+            let of_app = of_app.flat_map(|(_, chords)| chords.to_vec());
+            of_app
+                .filter(|chord| of_editor.contains(chord))
+                .map(|chord| chord.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shared(Platform::Unix), ["ctrl+c", "ctrl+d"]);
+        assert_eq!(shared(Platform::Windows), ["ctrl+c", "ctrl+d"]);
+        assert_eq!(shared(Platform::Wsl), ["ctrl+c", "ctrl+d"]);
     }
 
     /// The keymap in which `id` has this key, and no other.

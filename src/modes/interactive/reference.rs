@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::tui::keymap::{BINDINGS, Context, Keymap, Platform};
+use crate::tui::keymap::{BINDINGS, Binding, Chord, Context, Keymap, Platform};
 
 use super::actions;
 use super::commands;
@@ -69,7 +69,29 @@ pub fn keybindings_markdown() -> String {
             sections.push(format!("## {heading}\n\n| key | what it does | id |\n|---|---|---|\n{rows}"));
         }
     }
+    sections.push(platform_keys(&app));
     sections.join("\n")
+}
+
+/// The defaults that differ on Windows or in WSL.
+fn platform_keys(app: &[Binding]) -> String {
+    let [unix, windows, wsl] = [Platform::Unix, Platform::Windows, Platform::Wsl]
+        .map(|platform| Keymap::new(&[app, BINDINGS], platform));
+    let mut text = concat!(
+        "## On Windows and in WSL\n\n",
+        "Their terminals keep some keys for themselves, so these defaults differ.\n\n",
+        "| key on Windows | key in WSL | what it does | id |\n|---|---|---|---|\n",
+    )
+    .to_owned();
+    for (((binding, usual), (_, windows)), (_, wsl)) in unix.rows().zip(windows.rows()).zip(wsl.rows()) {
+        if usual == windows && usual == wsl {
+            continue;
+        }
+        let keys = |chords: &[Chord]| if chords.is_empty() { "none".to_owned() } else { codes(chords) };
+        let cells = [keys(windows), keys(wsl), binding.help.to_owned(), format!("`{}`", binding.id)];
+        text.push_str(&["| ", &cells.join(" | "), " |\n"].concat());
+    }
+    text
 }
 
 /// All slash commands and prefixes, as a table.

@@ -203,8 +203,9 @@ fn app(
     problems: &mut Vec<String>,
 ) -> App {
     let services = &start.services;
-    let (keymap, wrong) = keybindings::load(&services.dirs)
-        .unwrap_or_else(|problem| (keybindings::default_keymap(), vec![problem]));
+    let platform = keybindings::platform(&start.env);
+    let (keymap, wrong) = keybindings::load(&services.dirs, platform)
+        .unwrap_or_else(|problem| (keybindings::keymap_of(platform), vec![problem]));
     problems.extend(wrong);
     let models = ModelChoice::of(&services.usable_models());
     let home = services.dirs.home.clone();

@@ -189,7 +189,7 @@ impl Report {
         let mut rows: Vec<_> = files.iter().map(|(name, path)| (*name, describe(path, dirs))).collect();
         rows.push(("sessions", describe_sessions(input.sessions, dirs)));
         self.section("Files", ["File", "Where"], rows);
-        match keybindings::load(dirs) {
+        match keybindings::load(dirs, keybindings::platform(input.env)) {
             Ok((_, problems)) => self.advice.extend(problems),
             Err(problem) => self.advice.push(problem),
         }
