@@ -45,6 +45,20 @@ fn rank(context: Context) -> u8 {
     }
 }
 
+/// Contexts whose actions work in the same dialogs or views: those of the first get a key before those of the
+/// second.
+const TOGETHER: [(Context, Context); 9] = [
+    (Context::History, Context::Select),
+    (Context::Sessions, Context::Select),
+    (Context::Models, Context::Select),
+    (Context::Tree, Context::Select),
+    (Context::Trace, Context::Pager),
+    (Context::Trace, Context::Select),
+    (Context::Pager, Context::Fullscreen),
+    (Context::Pager, Context::Select),
+    (Context::Selection, Context::Fullscreen),
+];
+
 fn tip(meant: Option<&str>) -> String {
     meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default()
 }
@@ -68,12 +82,15 @@ pub struct Conflict {
     pub chord: Chord,
     /// The first one gets the key.
     pub ids: Vec<&'static str>,
+    /// Whether the others get it where the first one does not work.
+    pub is_partial: bool,
 }
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = self.ids.first().copied().unwrap_or_default();
-        write!(f, "{} is bound to {}; {first} gets it", self.chord, self.ids.join(" and "))
+        let place = if self.is_partial { " where both work" } else { "" };
+        write!(f, "{} is bound to {}; {first} gets it{place}", self.chord, self.ids.join(" and "))
     }
 }
 
@@ -190,6 +207,20 @@ impl Keymap {
         (is_before && (is_custom(app) || is_custom(id))).then_some(app)
     }
 
+    /// The keys of two actions that work together, one of which has it from the user: defaults share keys on
+    /// purpose.
+    fn shared(&self) -> impl Iterator<Item = Conflict> {
+        let is_custom = |id| self.row(id).is_some_and(|row| row.is_custom);
+        TOGETHER.into_iter().flat_map(move |(before, after)| {
+            let chords = self.by_chord.keys().filter(move |(context, _)| *context == before);
+            chords.filter_map(move |&(_, chord)| {
+                let ids = vec![self.winner(before, chord)?, self.winner(after, chord)?];
+                let is_shared = ids.iter().any(|id| is_custom(id));
+                is_shared.then_some(Conflict { chord, ids, is_partial: true })
+            })
+        })
+    }
+
     fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.binding.id == id)
     }
@@ -241,18 +272,20 @@ impl Keymap {
         self.rows.iter().map(|row| (&row.binding, row.chords.as_slice()))
     }
 
-    /// Keys that are bound more than once in one context, and keys of other contexts that an action of the app
-    /// takes.
+    /// Keys that are bound more than once in one context, keys of other contexts that an action of the app
+    /// takes, and keys that the user gave to actions of a dialog and of the list in it.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let mut conflicts: Vec<Conflict> = self
             .by_chord
             .iter()
             .map(|(&(context, chord), ids)| {
                 let app = ids.first().and_then(|id| self.over(context, id, chord));
-                Conflict { chord, ids: app.into_iter().chain(ids.iter().copied()).collect() }
+                let ids = app.into_iter().chain(ids.iter().copied()).collect();
+                Conflict { chord, ids, is_partial: false }
             })
             .filter(|conflict| conflict.ids.len() > 1)
             .collect();
+        conflicts.extend(self.shared());
         conflicts.sort_by_key(|conflict| conflict.ids.clone());
         conflicts
     }
@@ -355,5 +388,33 @@ mod tests {
         assert_eq!(conflicts[0].chord.to_string(), "ctrl+k");
         assert_eq!(conflicts[0].ids, ["tui.editor.yank", "tui.editor.deleteToLineEnd"]);
         assert_eq!(keymap.lookup(Context::Editor, &ctrl('k')), Some("tui.editor.yank"));
+    }
+
+    #[test]
+    fn a_key_of_a_dialog_and_of_the_list_in_it_is_reported() {
+        let row = |id, context, keys| Binding::new(id, context, keys, "Does it");
+        let table = [
+            row("app.models.save", Context::Models, "ctrl+s pageUp"),
+            row("tui.select.pageUp", Context::Select, "pageUp"),
+            row("tui.select.confirm", Context::Select, "enter"),
+        ];
+        let reports = |overrides: serde_json::Value| {
+            let mut keymap = Keymap::new(&[&table], Platform::Unix);
+            assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
+            keymap.conflicts().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(reports(json!({})), [""; 0], "defaults share keys on purpose");
+        assert_eq!(
+            reports(json!({ "tui.select.confirm": ["enter", "ctrl+s"] })),
+            [
+                "ctrl+s is bound to app.models.save and tui.select.confirm; app.models.save gets it where both work"
+            ]
+        );
+        assert_eq!(
+            reports(json!({ "app.models.save": "enter" })),
+            [
+                "enter is bound to app.models.save and tui.select.confirm; app.models.save gets it where both work"
+            ]
+        );
     }
 }
