@@ -29,6 +29,10 @@ pub(super) fn enter_label(
         _ if key_of(&submission, &is_provider).is_some() => enter("only the provider's name belongs here"),
         Submission::Nothing => String::new(),
         Submission::DeliverQueue => enter("deliver queued messages now"),
+        // The list of providers is known before it is asked for.
+        Submission::Command(line) if unknown_provider(&line, &is_provider).is_some() => {
+            enter(&format!("no provider {}", unknown_provider(&line, &is_provider).unwrap_or_default()))
+        }
         // What was completed must be readable before it is run, and stays the same when it is typed.
         Submission::Command(line) => {
             enter(&format!("run /{}", line.split_whitespace().collect::<Vec<_>>().join(" ")))
@@ -44,6 +48,12 @@ pub(super) fn enter_label(
         },
         Submission::Prompt(_) => prompt_label(text, session, keymap, enter),
     }
+}
+
+/// The argument of `/login`, if it names no provider.
+fn unknown_provider(line: &str, is_provider: impl Fn(&str) -> bool) -> Option<&str> {
+    let (_, name) = commands::find(line).filter(|(command, _)| command.name == "login")?;
+    (!name.is_empty() && !is_provider(name)).then_some(name)
 }
 
 /// When the prompt `text` reaches the model; empty if that is at once.
@@ -122,7 +132,7 @@ mod tests {
     #[track_caller]
     fn check(session: &SessionState, text: &str, expected: &str) {
         let planned = Planned::Submit(text.to_owned());
-        let is_provider = |name: &str| name == "Amazon Bedrock";
+        let is_provider = |name: &str| ["Amazon Bedrock", "groq", "openai"].contains(&name);
         assert_eq!(enter_label(&planned, session, is_provider, &default_keymap()), expected, "{text:?}");
     }
 
@@ -157,6 +167,10 @@ mod tests {
             }
             check(session, "/login Amazon Bedrock", "enter: run /login Amazon Bedrock");
             check(session, "/login groq", "enter: run /login groq");
+            check(session, "/login banana", "enter: no provider banana");
+            check(session, "/login", "enter: run /login");
+            // A key may be left of a provider that is no longer known.
+            check(session, "/logout banana", "enter: run /logout banana");
             check(session, "!", "enter: nothing to run yet");
             check(session, "/", "");
         }
@@ -179,7 +193,8 @@ mod tests {
         let command = UserCommand { command: "sleep 9".to_owned(), exclude_from_context: false };
         let runs = SessionState { user_command: Some(command.into()), ..idle.clone() };
         check(&runs, "!ls", "enter: a command is still running");
-        let label = |planned| enter_label(&planned, &session, |_| false, &default_keymap());
+        let label =
+            |planned| enter_label(&planned, &session, |name: &str| name == "openai", &default_keymap());
         let completed = Planned::Submit("/login openai".to_owned());
         assert_eq!(label(completed), "enter: run /login openai");
         let typed = Planned::Submit("/model   demo/pi".to_owned());

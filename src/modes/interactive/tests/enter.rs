@@ -48,6 +48,8 @@ fn promised(label: &str, text: &str, phase: Phase) -> Fate {
         effect if effect.starts_with("run /") => Fate::Runs,
         // The command refuses and clears it.
         "only the provider's name belongs here" => Fate::Runs,
+        // It returns to the editor when the providers were read.
+        effect if effect.starts_with("no provider ") => Fate::Runs,
         effect if effect.starts_with("no skill ") => Fate::MissingSkill,
         effect if effect.starts_with("no ") => Fate::Stays,
         effect if effect.ends_with(" takes no arguments") || effect.ends_with(" is not supported yet") => {
@@ -161,6 +163,7 @@ fn border_says_what_enter_does_whatever_is_typed_and_happens() {
         "/queue",
         "/login",
         "/login acme",
+        "/login banana",
         "/login acme KEY",
         "/logout\nAKLT0123456789abcdef",
         "/model\nis a word",
