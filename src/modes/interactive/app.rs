@@ -313,9 +313,7 @@ impl App {
         if has_new_templates && !matches!(event, SessionEvent::Opened(_)) {
             warn_of_hidden_templates(self);
         }
-        if let Some(outcome) = self.dialogs.on_session_changed(&self.session) {
-            self.on_dialog(outcome, out);
-        }
+        self.dialogs.on_session_changed(&self.session);
         self.status.on_session_event(event, &self.session, self.now);
         attention::follow(self, event, out);
         tree::follow(self, event, out);
@@ -574,7 +572,9 @@ impl App {
                 self.input.completion.set_providers(providers);
                 self.on_models(&models, &found, problems);
             }
-            EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read)),
+            EffectDone::Trace(read) if Some(&read.path) == self.session.path.as_ref() => {
+                self.dialogs.show(TraceDialog::new(*read));
+            }
             EffectDone::Read(Reader::Pager, done) => pager::on_done(self, done),
             EffectDone::Read(Reader::Fullscreen, done) => fullscreen::on_done(self, done, out),
             // The next frame shows it.
@@ -590,7 +590,9 @@ impl App {
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),
             EffectDone::Files(found) => completion::on_found(self, &found, out),
             EffectDone::History(done) => prompt_history::on_done(self, done),
-            EffectDone::Branch(branch) => self.footer.branch = branch,
+            EffectDone::Branch { cwd, branch } if cwd == self.session.cwd => self.footer.branch = branch,
+            // Asked for before another session was opened.
+            EffectDone::Trace(_) | EffectDone::Branch { .. } => {}
             EffectDone::Edited(Ok(text)) => match self.dialogs.summary() {
                 Some(review) => review.set_text(&text),
                 None => self.input.prompt.set_edited(&text),
@@ -620,7 +622,7 @@ impl App {
     }
 
     fn on_models(&mut self, models: &[Arc<Model>], found: &[(&str, usize)], problems: Vec<String>) {
-        self.dialogs.on_models(models);
+        self.dialogs.on_models(ModelChoice::of(models));
         for problem in problems {
             self.warn_once(problem);
         }

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::ai::Model;
 use crate::config::SignInStep;
 use crate::session::{Question, SessionState};
 use crate::tui::keymap::Keymap;
@@ -83,19 +82,17 @@ impl Dialogs {
         self.finish(step)
     }
 
-    /// Updates the top dialog after a change of the session; it may close. Questions that are
-    /// no longer open close in any case, and so does the tree of another session.
-    pub(super) fn on_session_changed(&mut self, session: &SessionState) -> Option<DialogOutcome> {
-        self.open.retain(|open| match open {
+    /// Updates all of them after a change of the session; those that have nothing left to show or to
+    /// decide close.
+    pub(super) fn on_session_changed(&mut self, session: &SessionState) {
+        self.open.retain_mut(|open| match open {
             Open::Question(dialog) => session.questions.iter().any(|question| question.id == dialog.id()),
-            Open::Tree(dialog) => dialog.is_of(session),
-            _ => true,
+            Open::Tree(dialog) => {
+                dialog.on_session(session);
+                dialog.is_of(session)
+            }
+            _ => open.overlay().session_changed(session),
         });
-        if let Some(tree) = self.tree() {
-            tree.on_session(session);
-        }
-        let step = self.open.last_mut()?.overlay().session_changed(session);
-        self.finish(step)
     }
 
     fn finish(&mut self, step: OverlayStep) -> Option<DialogOutcome> {
@@ -159,17 +156,14 @@ impl Dialogs {
     }
 
     /// Replaces the models, also in open dialogs.
-    pub(super) fn on_models(&mut self, models: &[Arc<Model>]) {
-        self.models = ModelChoice::of(models);
+    pub(super) fn on_models(&mut self, models: Vec<ModelChoice>) {
+        if models == self.models {
+            return;
+        }
+        self.models = models;
         for open in &mut self.open {
             open.overlay().models_changed(&self.models);
         }
-    }
-
-    /// Replaces the models after keys changed, and closes the sign-in that did it.
-    pub(super) fn on_keys_changed(&mut self, models: Vec<ModelChoice>) {
-        self.close_sign_in();
-        self.models = models;
     }
 
     /// Opens the list of models, filtered by `query`.
@@ -187,7 +181,7 @@ impl Dialogs {
         if model.thinking_levels().len() < 2 {
             return Err(format!("{} has no thinking levels", model.id));
         }
-        self.open.push(Open::other(ThinkingLevels::new(model, session.thinking)));
+        self.open.push(Open::other(ThinkingLevels::new(session)));
         Ok(())
     }
 
@@ -304,10 +298,13 @@ fn put(dialogs: &mut Vec<Open>, dialog: Open) {
 mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+    use crate::ai::{Model, ScopedModel, ThinkingLevel};
     use crate::config::{KeySource, ProviderKeys, Secret};
     use crate::session::{IfBusy, QuestionId, QuestionKind, SessionCommand};
     use crate::tui::keymap::{BINDINGS, Platform};
+    use crate::tui::theme::{Appearance, ColorDepth, Theme};
 
+    use super::super::keybindings::default_keymap;
     use super::super::login::{LoginEffect, LoginProvider, Purpose};
     use super::super::overlays::Confirmation;
     use super::*;
@@ -397,10 +394,59 @@ mod tests {
         dialogs.open_models(&session, "");
         dialogs.open_question(&question);
         let found = Model { id: "found".to_owned(), provider: "acme".to_owned(), ..Model::default() };
-        dialogs.on_models(&[Arc::new(found)]);
+        dialogs.on_models(ModelChoice::of(&[Arc::new(found)]));
         press(&mut dialogs, KeyCode::Enter);
         let chosen = press(&mut dialogs, KeyCode::Enter);
         assert!(format!("{chosen:?}").contains("acme/found"), "{chosen:?}");
+    }
+
+    /// What a list shows at 60 columns.
+    fn shown(dialogs: &mut Dialogs) -> String {
+        let keymap = default_keymap();
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let cx = DialogCx { width: 60, max_rows: 20, theme: &theme, keymap: &keymap };
+        let (rows, _) = dialogs.render(&cx).unwrap();
+        let rows: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
+        rows.join("\n")
+    }
+
+    #[test]
+    fn marks_follow_a_model_and_level_that_another_front_end_chose() {
+        let model = |id: &str| Model {
+            id: id.to_owned(),
+            provider: "acme".to_owned(),
+            reasoning: true,
+            ..Model::default()
+        };
+        let models = [Arc::new(model("one")), Arc::new(model("two"))];
+        let mut session = SessionState::of(&models[0], Path::new("/"));
+        let mut dialogs = Dialogs::new(ModelChoice::of(&models));
+        dialogs.open_models(&session, "");
+        press(&mut dialogs, KeyCode::Down);
+        let before = shown(&mut dialogs);
+        assert!(before.contains("  ✓ one") && before.contains("→   two"), "{before}");
+        let (question, asks) = call_question();
+        dialogs.open_question(&question);
+        session.questions = asks.questions;
+        session.model = Arc::clone(&models[1]);
+        dialogs.on_session_changed(&session);
+        press(&mut dialogs, KeyCode::Enter);
+        let after = shown(&mut dialogs);
+        assert!(after.contains("    one") && after.contains("→ ✓ two"), "{after}");
+        session.scope = [ScopedModel { model: Arc::clone(&models[1]), thinking: None }].into();
+        dialogs.on_session_changed(&session);
+        assert!(shown(&mut dialogs).contains("all or scoped"), "{}", shown(&mut dialogs));
+        dialogs.clear();
+
+        dialogs.open_thinking(&session).unwrap();
+        assert!(shown(&mut dialogs).contains("→ ✓ off"), "{}", shown(&mut dialogs));
+        session.thinking = ThinkingLevel::High;
+        dialogs.on_session_changed(&session);
+        let shown = shown(&mut dialogs);
+        assert!(shown.contains("→   off") && shown.contains("  ✓ high"), "{shown}");
+        session.model = Arc::new(Model::default());
+        dialogs.on_session_changed(&session);
+        assert!(!dialogs.is_open(), "the model has no levels");
     }
 
     #[test]
@@ -409,7 +455,8 @@ mod tests {
         let (question, mut session) = call_question();
         dialogs.open_question(&question);
         dialogs.show(Confirmation::cancel_work(SessionCommand::New { if_busy: IfBusy::Refuse }));
-        assert_eq!(dialogs.on_session_changed(&session), None);
+        dialogs.on_session_changed(&session);
+        assert_eq!(dialogs.open.len(), 2);
         session.questions = [].into();
         dialogs.on_session_changed(&session);
         press(&mut dialogs, KeyCode::Esc);

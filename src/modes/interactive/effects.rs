@@ -192,7 +192,7 @@ impl Effects {
         tokio::task::spawn_blocking(move || {
             let read = session::read_trace(&path);
             drop(done.send(match read {
-                Ok(trace) => EffectDone::Trace(Box::new(ReadTrace { trace, filter, zone })),
+                Ok(trace) => EffectDone::Trace(Box::new(ReadTrace { path, trace, filter, zone })),
                 Err(error) => EffectDone::Failed(error.to_string()),
             }));
         });
@@ -294,7 +294,7 @@ impl Effects {
                 Head::Branch(name) => name,
                 Head::Detached(hash) => hash,
             });
-            drop(done.send(EffectDone::Branch(branch)));
+            drop(done.send(EffectDone::Branch { cwd, branch }));
         });
     }
 

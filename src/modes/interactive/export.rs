@@ -13,9 +13,14 @@ use super::effects::Effects;
 use super::msg::{EffectDone, WorldEffect};
 use super::overlays::{Confirmation, DialogOutcome};
 
+/// Why nothing is written.
+const OTHER_SESSION: &str = "another session was opened meanwhile";
+
 /// An export the user asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ExportRequest {
+    /// The session it is about.
+    pub(super) session_id: String,
     /// `None` for a name made of the session's.
     pub(super) path: Option<PathBuf>,
     pub(super) format: ExportFormat,
@@ -30,10 +35,15 @@ impl Effects {
     pub(super) fn export(&self, request: ExportRequest) {
         let handle = self.link.handle().clone();
         let (state, home, done) = (handle.state(), self.services.dirs.home.clone(), self.done.clone());
+        // Sent here and not in the task, so that commands keep their order.
+        let answer = handle.post(SessionCommand::ReadTree);
         tokio::spawn(async move {
-            let Ok(Reply::Tree(tree)) = handle.request(SessionCommand::ReadTree).await else { return };
-            let ExportRequest { path, format, secrets, line } = request.clone();
+            let Ok(Reply::Tree(tree)) = answer.await else { return };
+            let ExportRequest { session_id, path, format, secrets, line } = request.clone();
             let failed = |error: String| EffectDone::CommandFailed { line: line.clone(), error };
+            if session_id != state.id || session_id != tree.session_id() {
+                return drop(done.send(failed(OTHER_SESSION.to_owned())));
+            }
             let source = source(&state, tree);
             if source.tree.is_empty() {
                 return drop(done.send(failed("there is nothing to export yet".to_owned())));
@@ -51,6 +61,9 @@ impl Effects {
             };
             let path = path.unwrap_or_else(|| default_file(&state.cwd, state.path.as_deref(), &state.id));
             if format == ExportFormat::Session {
+                if session_id != handle.state().id {
+                    return drop(done.send(failed(OTHER_SESSION.to_owned())));
+                }
                 // The session knows its header, and reports what it did.
                 if let Err(error) = handle.request(SessionCommand::Export { path, secrets }).await {
                     drop(done.send(failed(error.to_string())));

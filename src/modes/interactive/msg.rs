@@ -135,8 +135,11 @@ pub(super) enum EffectDone {
         /// Problems in `models.json`.
         problems: Vec<String>,
     },
-    /// The branch, or the short hash of a detached head; `None` outside a repository.
-    Branch(Option<String>),
+    Branch {
+        cwd: PathBuf,
+        /// The branch, or the short hash of a detached head; `None` outside a repository.
+        branch: Option<String>,
+    },
     /// The text from the editor; `Err` if there is none, with the reason.
     Edited(Result<String, String>),
     /// The files were reloaded.

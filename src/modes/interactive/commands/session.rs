@@ -224,7 +224,8 @@ fn export(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     let path = (!args.is_empty()).then(|| path_argument(app, args));
     let format = path.as_deref().and_then(ExportFormat::of_file).unwrap_or(ExportFormat::Html);
     let line = ["export", args].join(" ").trim_end().to_owned();
-    out.push(WorldEffect::Export(ExportRequest { path, format, secrets: None, line }).into());
+    let session_id = app.session.id.clone();
+    out.push(WorldEffect::Export(ExportRequest { session_id, path, format, secrets: None, line }).into());
 }
 
 /// A path as the user typed it, in quotes or not.

@@ -67,7 +67,8 @@ fn nearest_first(name: &str, ids: Vec<&str>) -> String {
 }
 
 fn on_keys_changed(app: &mut App, change: KeyChange, out: &mut Vec<Effect>) {
-    app.dialogs.on_keys_changed(change.models);
+    app.dialogs.close_sign_in();
+    app.dialogs.on_models(change.models);
     let is_demo = app.session.model.provider == DEMO_PROVIDER;
     match change.default_model.filter(|_| is_demo) {
         Some(reference) => {

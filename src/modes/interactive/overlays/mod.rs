@@ -46,9 +46,9 @@ pub(super) type Drawn = (Vec<Row>, Option<(u16, u16)>);
 pub(super) trait Overlay<M = DialogOutcome> {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep<M>;
 
-    /// Updates for a change of the session.
-    fn session_changed(&mut self, _: &SessionState) -> OverlayStep<M> {
-        OverlayStep::Stay
+    /// Updates for a change of the session; returns whether it stays open.
+    fn session_changed(&mut self, _: &SessionState) -> bool {
+        true
     }
 
     /// Updates for a change of the models.

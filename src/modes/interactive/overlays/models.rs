@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ai::Model;
+use crate::ai::{Model, ScopedModel};
 use crate::session::{Scope, SessionCommand, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
@@ -55,21 +55,27 @@ pub(in super::super) struct Models {
     scope: Vec<String>,
     /// Whether only those are shown.
     scoped: bool,
-    current: String,
+    /// The session's model, which is marked.
+    current: Arc<Model>,
+    /// Reference of the one that is first: the model when the list was opened.
+    first: String,
+    /// Where the scope comes from.
+    scoped_models: Arc<[ScopedModel]>,
 }
 
 impl Models {
     /// Marks the session's model and puts it first.
     pub(in super::super) fn new(choices: &[ModelChoice], session: &SessionState, query: &str) -> Self {
-        let scope: Vec<String> = session.scope.iter().map(|scoped| scoped.model.reference()).collect();
-        let current = session.model.reference();
-        let mut hints = Hints::confirm("this session").key("app.models.save", "also as default");
-        if !scope.is_empty() {
-            hints = hints.key("app.models.scope", "all or scoped");
-        }
-        let picker = Picker::new("Model", Vec::new()).hints(hints.cancel("cancel"));
-        let scoped = !scope.is_empty() && query.is_empty();
-        let mut models = Self { picker, choices: choices.to_vec(), scope, scoped, current };
+        let scoped_models = Arc::clone(&session.scope);
+        let mut models = Self {
+            picker: Picker::new("Model", Vec::new()),
+            choices: choices.to_vec(),
+            scope: references(&scoped_models),
+            scoped: !scoped_models.is_empty() && query.is_empty(),
+            current: Arc::clone(&session.model),
+            first: session.model.reference(),
+            scoped_models,
+        };
         models.fill();
         if !query.is_empty() {
             models.picker.set_query(query);
@@ -77,7 +83,20 @@ impl Models {
         models
     }
 
+    /// Keeps the selected model selected.
+    fn fill_again(&mut self) {
+        let selected = self.picker.selected().cloned();
+        self.fill();
+        self.picker.select(|reference| Some(reference) == selected.as_ref());
+    }
+
     fn fill(&mut self) {
+        let mut hints = Hints::confirm("this session").key("app.models.save", "also as default");
+        if !self.scope.is_empty() {
+            hints = hints.key("app.models.scope", "all or scoped");
+        }
+        self.picker.set_hints(hints.cancel("cancel"));
+        let current = self.current.reference();
         self.picker.set_title(if self.scoped { "Models in the cycle list" } else { "Model" });
         let mut shown: Vec<&ModelChoice> = self
             .choices
@@ -87,14 +106,18 @@ impl Models {
         if self.scoped {
             shown.sort_by_key(|choice| self.scope.iter().position(|one| *one == choice.reference()));
         } else {
-            shown.sort_by_key(|choice| choice.reference() != self.current);
+            shown.sort_by_key(|choice| choice.reference() != self.first);
         }
         let items = shown.into_iter().map(|choice| {
-            let mark = if choice.reference() == self.current { "✓ " } else { "  " };
+            let mark = if choice.reference() == current { "✓ " } else { "  " };
             choice.item(mark)
         });
         self.picker.set_items(items.collect());
     }
+}
+
+fn references(scope: &[ScopedModel]) -> Vec<String> {
+    scope.iter().map(|scoped| scoped.model.reference()).collect()
 }
 
 fn chosen(reference: String, scope: Scope) -> OverlayStep {
@@ -127,9 +150,20 @@ impl Overlay for Models {
 
     fn models_changed(&mut self, models: &[ModelChoice]) {
         models.clone_into(&mut self.choices);
-        let selected = self.picker.selected().cloned();
-        self.fill();
-        self.picker.select(|reference| Some(reference) == selected.as_ref());
+        self.fill_again();
+    }
+
+    fn session_changed(&mut self, session: &SessionState) -> bool {
+        let is_same =
+            Arc::ptr_eq(&self.current, &session.model) && Arc::ptr_eq(&self.scoped_models, &session.scope);
+        if !is_same {
+            self.current = Arc::clone(&session.model);
+            self.scoped_models = Arc::clone(&session.scope);
+            self.scope = references(&session.scope);
+            self.scoped &= !self.scope.is_empty();
+            self.fill_again();
+        }
+        true
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {

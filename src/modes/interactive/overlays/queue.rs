@@ -105,19 +105,19 @@ impl Overlay for QueuedMessages {
         }
     }
 
-    fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
+    fn session_changed(&mut self, session: &SessionState) -> bool {
         if *session.queue == self.queue {
-            return OverlayStep::Stay;
+            return true;
         }
         if session.queue.is_empty() {
-            return OverlayStep::Close;
+            return false;
         }
         self.queue = (*session.queue).clone();
         self.picker.set_items(items(&self.queue));
         if let Some(moved) = self.moved.take() {
             self.picker.select(|slot| *slot == moved);
         }
-        OverlayStep::Stay
+        true
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {

@@ -134,14 +134,14 @@ impl Overlay for SettingsDialog {
         }
     }
 
-    fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
+    fn session_changed(&mut self, session: &SessionState) -> bool {
         if !Arc::ptr_eq(&self.settings, &session.settings) {
             self.settings = Arc::clone(&session.settings);
             let selected = self.picker.selected().map(|setting| setting.key);
             self.picker.set_items(items(&self.settings));
             self.picker.select(|setting| Some(setting.key) == selected);
         }
-        OverlayStep::Stay
+        true
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {

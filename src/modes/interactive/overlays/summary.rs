@@ -139,11 +139,9 @@ impl Overlay for SummaryReview {
     }
 
     /// Another front end may have decided, or another session may have been opened.
-    fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
-        match &session.summary_draft {
-            Some(draft) if draft.first_kept_entry_id == self.draft.first_kept_entry_id => OverlayStep::Stay,
-            _ => OverlayStep::Close,
-        }
+    fn session_changed(&mut self, session: &SessionState) -> bool {
+        let draft = session.summary_draft.as_ref();
+        draft.is_some_and(|draft| draft.first_kept_entry_id == self.draft.first_kept_entry_id)
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {

@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -77,17 +77,22 @@ fn dialogs_name_the_keys_of_the_user_at_all_widths() {
     let session = SessionState::of(&model, Path::new("/home/me/project"));
     let choices = ModelChoice::of(&[Arc::clone(&model)]);
     check_hints(&mut Confirmation::cancel_work(SessionCommand::New { if_busy: IfBusy::Refuse }));
-    check_hints(&mut ForkPoints::new(vec![(EntryId::new("a"), "say it".to_owned())]));
+    check_hints(&mut ForkPoints::new("s", vec![(EntryId::new("a"), "say it".to_owned())]));
     check_hints(&mut Models::new(&choices, &session, ""));
     check_hints(&mut ModelScope::new(&choices, &[]));
-    check_hints(&mut ThinkingLevels::new(&model, session.thinking));
+    check_hints(&mut ThinkingLevels::new(&session));
     let queue = QueueView { steering: vec!["a".to_owned()], follow_up: vec!["b".to_owned()] };
     check_hints(&mut QueuedMessages::new(&queue));
     let theme = |name: &str| ListedTheme { name: name.to_owned(), problem: None };
     check_hints(&mut Themes::new(vec![theme("dark"), theme("light")], "dark", ""));
     let project = ProjectState { trust: Trust::Undecided, ..ProjectState::default() };
     check_hints(&mut TrustDialog::new(&project, Path::new("/home/me/project"), None));
-    let read = ReadTrace { trace: Trace::default(), filter: CallFilter::default(), zone: Zone::utc() };
+    let read = ReadTrace {
+        path: PathBuf::new(),
+        trace: Trace::default(),
+        filter: CallFilter::default(),
+        zone: Zone::utc(),
+    };
     check_hints(&mut TraceDialog::new(read));
     let question = Question {
         id: QuestionId::new(1),

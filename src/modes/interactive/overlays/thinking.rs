@@ -1,7 +1,9 @@
 //! The list of thinking levels.
 
+use std::sync::Arc;
+
 use crate::ai::{Model, ThinkingLevel};
-use crate::session::{Scope, SessionCommand};
+use crate::session::{Scope, SessionCommand, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
@@ -9,24 +11,31 @@ use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 use super::{Drawn, Overlay, OverlayStep};
 
 /// The levels the current model supports.
-pub(in super::super) struct ThinkingLevels(Picker<ThinkingLevel>);
+pub(in super::super) struct ThinkingLevels {
+    picker: Picker<ThinkingLevel>,
+    model: Arc<Model>,
+    current: ThinkingLevel,
+}
 
 impl ThinkingLevels {
-    pub(in super::super) fn new(model: &Model, current: ThinkingLevel) -> Self {
-        let items = model
-            .thinking_levels()
-            .into_iter()
-            .map(|level| {
-                let mark = if level == current { "✓ " } else { "  " };
-                PickerItem::new(level, format!("{mark}{level}")).note(describe(level))
-            })
-            .collect();
+    pub(in super::super) fn new(session: &SessionState) -> Self {
         let hints =
             Hints::confirm("this session").key("app.thinking.save", "also as default").cancel("cancel");
-        let title = format!("Thinking level of {}", model.id);
-        let mut picker = Picker::new(title, items).without_filter().hints(hints);
-        picker.select(|level| *level == current);
-        Self(picker)
+        let (model, current) = (Arc::clone(&session.model), session.thinking);
+        let picker = Picker::new("", Vec::new()).without_filter().hints(hints);
+        let mut levels = Self { picker, model, current };
+        levels.fill();
+        levels.picker.select(|level| *level == current);
+        levels
+    }
+
+    fn fill(&mut self) {
+        let item = |level: ThinkingLevel| {
+            let mark = if level == self.current { "✓ " } else { "  " };
+            PickerItem::new(level, format!("{mark}{level}")).note(describe(level))
+        };
+        self.picker.set_items(self.model.thinking_levels().into_iter().map(item).collect());
+        self.picker.set_title(format!("Thinking level of {}", self.model.id));
     }
 }
 
@@ -50,20 +59,30 @@ impl Overlay for ThinkingLevels {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         let save = matches!(input, InputEvent::Key(key) if keymap.is("app.thinking.save", key));
         if save {
-            return match self.0.selected() {
+            return match self.picker.selected() {
                 Some(level) => chosen(*level, Scope::Default),
                 None => OverlayStep::Stay,
             };
         }
-        match self.0.handle(input, keymap) {
+        match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
             PickerOutcome::Chosen(level) => chosen(level, Scope::Session),
         }
     }
 
+    fn session_changed(&mut self, session: &SessionState) -> bool {
+        if !Arc::ptr_eq(&self.model, &session.model) || self.current != session.thinking {
+            let selected = self.picker.selected().copied();
+            (self.model, self.current) = (Arc::clone(&session.model), session.thinking);
+            self.fill();
+            self.picker.select(|level| Some(*level) == selected);
+        }
+        self.model.thinking_levels().len() > 1
+    }
+
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
-        let drawn = self.0.render(cx);
+        let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }

@@ -1,6 +1,7 @@
 //! The trace of the session, with filters.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use crate::session::Trace;
 use crate::tui::keymap::{Context, Keymap};
@@ -17,6 +18,8 @@ use super::{Drawn, Overlay, OverlayStep};
 /// A trace that was read, and what of it is shown first.
 #[derive(Debug)]
 pub(in super::super) struct ReadTrace {
+    /// The file of the session.
+    pub(in super::super) path: PathBuf,
     pub(in super::super) trace: Trace,
     pub(in super::super) filter: CallFilter,
     pub(in super::super) zone: Zone,
@@ -34,7 +37,7 @@ impl LineParts for TracePages {
     }
 
     fn lines(&self, part: usize) -> Cow<'_, str> {
-        let ReadTrace { trace, filter, zone } = &self.read;
+        let ReadTrace { trace, filter, zone, .. } = &self.read;
         let mut text = screen_page(trace, filter, part, zone);
         // A blank line is between pages, as it is between messages.
         text.pop();

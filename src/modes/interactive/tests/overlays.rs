@@ -202,7 +202,9 @@ fn open(name: &str) -> Stage {
         }
         "trace" => {
             let trace = read_trace(&fixture()).unwrap();
-            let read = ReadTrace { trace, filter: CallFilter::default(), zone: Zone::utc() };
+            let path = PathBuf::from("/s/traced.jsonl");
+            stage.session(|session| session.path = Some(path.clone()));
+            let read = ReadTrace { path, trace, filter: CallFilter::default(), zone: Zone::utc() };
             stage.done(EffectDone::Trace(Box::new(read)));
         }
         "fork" => {
@@ -214,7 +216,7 @@ fn open(name: &str) -> Stage {
                 ),
                 prompt("b", "现在运行测试"),
             ];
-            stage.app.dialogs.show(ForkPoints::new(prompts));
+            stage.app.dialogs.show(ForkPoints::new(&stage.app.session.id.clone(), prompts));
         }
         "summary" => stage.app.dialogs.open_summary(SummaryReview::new(&Arc::new(summary()))),
         "sessions" => {
@@ -391,4 +393,28 @@ fn complete_output_is_read_when_it_is_chosen() {
     stage.type_keys("<escape>");
     stage.type_keys("<escape>");
     assert!(!stage.app.dialogs.is_open());
+}
+
+/// What was asked about a session that is no longer open when the answer arrives.
+#[test]
+fn answers_about_another_session_are_not_shown() {
+    let mut stage = Stage::short();
+    stage.session(|session| session.path = Some("/s/new.jsonl".into()));
+    let trace = |path: &str| {
+        let (path, trace) = (PathBuf::from(path), read_trace(&fixture()).unwrap());
+        EffectDone::Trace(Box::new(ReadTrace {
+            path,
+            trace,
+            filter: CallFilter::default(),
+            zone: Zone::utc(),
+        }))
+    };
+    stage.done(trace("/s/old.jsonl"));
+    assert!(!stage.app.dialogs.is_open());
+    stage.done(trace("/s/new.jsonl"));
+    assert!(stage.app.dialogs.is_open());
+    let branch =
+        |cwd: &str, branch: &str| EffectDone::Branch { cwd: cwd.into(), branch: Some(branch.to_owned()) };
+    stage.done(branch("/home/me/project", "here")).done(branch("/elsewhere", "there"));
+    assert_eq!(stage.app.footer.branch.as_deref(), Some("here"));
 }

@@ -434,3 +434,29 @@ fn covered_tree_knows_whether_the_agent_works() {
     session.stage.app.dialogs.close_trust();
     assert!(!asks(&mut session));
 }
+
+#[test]
+fn messages_to_fork_from_are_those_of_the_open_session() {
+    let mut session = Session::new(&["first"]);
+    session.stage.type_keys("/fork<enter>");
+    let asked = session.asked().remove(0);
+    let late = answer(asked, session.store.tree());
+    let dir = tempfile::tempdir().unwrap();
+    let open = |session: &mut Session, id: &str| {
+        session.store = store(dir.path(), id);
+        let opened = Opened { tail: Vec::new(), n_earlier: Some(0) };
+        session.event(&SessionEvent::Opened(Arc::new(opened)));
+    };
+    open(&mut session, "two");
+    session.done(late);
+    assert!(!session.stage.app.dialogs.is_open(), "it lists the session before");
+    session.user("second").keys("/fork<enter>");
+    let is_open = |session: &mut Session| session.stage.screen(80, 20).join("\n").contains("Fork: continue");
+    assert!(is_open(&mut session));
+    session.user("third");
+    assert!(is_open(&mut session), "the session goes on");
+    session.stage.ask_question();
+    open(&mut session, "three");
+    session.stage.type_keys("<escape>");
+    assert!(!is_open(&mut session), "nothing of another session can be chosen");
+}

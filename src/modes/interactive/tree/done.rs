@@ -34,10 +34,13 @@ pub(in super::super) fn on_done(app: &mut App, done: TreeDone, out: &mut Vec<Eff
             }
             app.dialogs.open_tree(dialog);
         }
-        TreeDone::Prompts(prompts) if prompts.is_empty() => {
+        TreeDone::Prompts { session_id, .. } if session_id != app.session.id => {}
+        TreeDone::Prompts { prompts, .. } if prompts.is_empty() => {
             app.tell("There is no message to fork from yet.");
         }
-        TreeDone::Prompts(prompts) => app.dialogs.show(ForkPoints::new(prompts)),
+        TreeDone::Prompts { session_id, prompts } => {
+            app.dialogs.show(ForkPoints::new(&session_id, prompts));
+        }
         TreeDone::Forked(prompt) => app.edit_again(prompt),
         TreeDone::Whole(Some(text)) => out.push(ScreenEffect::Copy(text).into()),
         TreeDone::Whole(None) => app.status.hint = Some("this entry has no text to copy".to_owned()),

@@ -34,7 +34,7 @@ impl Effects {
             TreeEffect::ReadWhole { tree, entry } => {
                 self.read_tree(move || TreeDone::Whole(texts::whole(&tree, entry)));
             }
-            TreeEffect::ListPrompts => self.with_tree(|tree| TreeDone::Prompts(prompts(&tree))),
+            TreeEffect::ListPrompts => self.with_tree(|tree| prompts(&tree)),
         }
     }
 
@@ -110,12 +110,13 @@ pub(in super::super) fn answer(effect: TreeEffect, now: SessionTree) -> TreeDone
             TreeDone::Found { tree, query, from, entries }
         }
         TreeEffect::ReadWhole { tree, entry } => TreeDone::Whole(texts::whole(&tree, entry)),
-        TreeEffect::ListPrompts => TreeDone::Prompts(prompts(&now)),
+        TreeEffect::ListPrompts => prompts(&now),
     }
 }
 
-fn prompts(tree: &SessionTree) -> Vec<(EntryId, String)> {
+fn prompts(tree: &SessionTree) -> TreeDone {
     let is_prompt = |idx: &usize| tree.entry(*idx).kind == EntryKind::User;
     let prompts = tree.path(tree.leaf()).into_iter().filter(is_prompt);
-    prompts.map(|idx| (tree.entry(idx).id.clone(), describe(tree, idx).text)).collect()
+    let prompts = prompts.map(|idx| (tree.entry(idx).id.clone(), describe(tree, idx).text)).collect();
+    TreeDone::Prompts { session_id: tree.session_id().to_owned(), prompts }
 }

@@ -67,8 +67,11 @@ pub(super) enum TreeDone {
     },
     /// `None` if the entry has no text.
     Whole(Option<String>),
-    /// Oldest first.
-    Prompts(Vec<(EntryId, String)>),
+    Prompts {
+        session_id: String,
+        /// Oldest first.
+        prompts: Vec<(EntryId, String)>,
+    },
     Forked(PromptDraft),
 }
 
