@@ -7,6 +7,20 @@ use crate::tui::theme::{Theme, Token};
 /// Maximum number of queued messages shown.
 const MAX_SHOWN: usize = 5;
 
+/// What waits, on one row for small screens; `None` if nothing does.
+pub(super) fn summary(queue: &QueueView, dequeue_key: &str, width: u16, theme: &Theme) -> Option<Row> {
+    let counted = |n: usize, kind: &str| (n > 0).then(|| format!("{n} {kind}"));
+    let kinds = [counted(queue.steering.len(), "steering"), counted(queue.follow_up.len(), "follow-up")];
+    let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+    if kinds.is_empty() {
+        return None;
+    }
+    let take_back = if dequeue_key.is_empty() { String::new() } else { format!(" · {dequeue_key} to edit") };
+    let text = format!(" Queued: {}{take_back}", kinds.join(", "));
+    let text = truncate(&text, usize::from(width), Ellipsis::One).into_owned();
+    Some(Row::styled(text, theme.style(Token::Dim)))
+}
+
 /// One dim row per message, then how to get them back. Empty if the queue is.
 pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &Theme) -> Vec<Row> {
     let columns = usize::from(width);

@@ -271,9 +271,13 @@ pub(super) fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
         let unsaved = app.session.unsaved.as_deref();
         rows.push(app.status.row(app.now, &interrupt_key, quit_hint.as_deref(), unsaved, width, theme));
     }
-    if height >= 12 {
-        let dequeue_key = app.keymap.hint("app.message.dequeue");
-        rows.extend(pending::rows(&app.session.queue, &dequeue_key, width, theme));
+    if height >= 6 {
+        let (queue, dequeue_key) = (&app.session.queue, app.keymap.hint("app.message.dequeue"));
+        if height >= 12 {
+            rows.extend(pending::rows(queue, &dequeue_key, width, theme));
+        } else {
+            rows.extend(pending::summary(queue, &dequeue_key, width, theme));
+        }
     }
     let editor = rows.len();
     let is_provider = |name: &str| app.input.completion.knows_provider(name);

@@ -101,6 +101,41 @@ fn queued_messages_while_the_agent_works() {
     }));
 }
 
+/// On a screen with few rows too; as long as there are six.
+#[test]
+fn queue_is_shown_on_small_screens() {
+    let screen = |width: u16, height: u16| {
+        let mut stage = conversation();
+        stage.session(|session| {
+            let (steering, follow_up) =
+                (vec!["tabs".to_owned(), "not here".to_owned()], vec!["then".to_owned()]);
+            (session.phase, session.queue) = (Phase::Running, QueueView { steering, follow_up }.into());
+        });
+        stage.screen(width, height).join("\n")
+    };
+    insta::assert_snapshot!(screen(20, 6), @"
+          widths
+
+     Queued: 2 steering…
+    ── enter: deliver… ─
+
+    ────────────────────
+    ");
+    insta::assert_snapshot!(screen(60, 10), @"
+     2. Look at the diff
+        - nested item that is long enough to wrap at narrow
+          widths
+
+     Queued: 2 steering, 1 follow-up · alt+up to edit
+    ── enter: deliver queued messages now ──────────────────────
+
+    ────────────────────────────────────────────────────────────
+    ~/project
+    0.0%/200k           sonata-4-large-2026-10-01 • thinking off
+    ");
+    assert!(!screen(60, 5).contains("Queued"));
+}
+
 #[test]
 fn search_selection_and_label_in_fullscreen() {
     for (name, keys) in
