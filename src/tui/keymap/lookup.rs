@@ -105,6 +105,7 @@ pub struct Keymap {
 struct Row {
     binding: Binding,
     chords: Vec<Chord>,
+    defaults: Vec<Chord>,
     /// Whether the keys are the user's.
     is_custom: bool,
 }
@@ -118,8 +119,8 @@ impl Keymap {
             .flat_map(|table| table.iter())
             .map(|&binding| {
                 let keys = binding.keys_on(platform).split(' ').filter(|key| !key.is_empty());
-                let chords = keys.filter_map(|key| key.parse().ok()).collect();
-                Row { binding, chords, is_custom: false }
+                let defaults: Vec<Chord> = keys.filter_map(|key| key.parse().ok()).collect();
+                Row { binding, chords: defaults.clone(), defaults, is_custom: false }
             })
             .collect();
         let mut keymap = Self { rows, by_chord: HashMap::new() };
@@ -208,15 +209,15 @@ impl Keymap {
     }
 
     /// The keys of two actions that work together, one of which has it from the user: defaults share keys on
-    /// purpose.
+    /// purpose, also when the user repeats one beside another key.
     fn shared(&self) -> impl Iterator<Item = Conflict> {
-        let is_custom = |id| self.row(id).is_some_and(|row| row.is_custom);
+        let is_default = |id, chord| self.row(id).is_some_and(|row| row.defaults.contains(&chord));
         TOGETHER.into_iter().flat_map(move |(before, after)| {
             let chords = self.by_chord.keys().filter(move |(context, _)| *context == before);
             chords.filter_map(move |&(_, chord)| {
                 let ids = vec![self.winner(before, chord)?, self.winner(after, chord)?];
-                let is_shared = ids.iter().any(|id| is_custom(id));
-                is_shared.then_some(Conflict { chord, ids, is_partial: true })
+                let is_new = !ids.iter().all(|id| is_default(id, chord));
+                is_new.then_some(Conflict { chord, ids, is_partial: true })
             })
         })
     }
@@ -404,6 +405,7 @@ mod tests {
             keymap.conflicts().iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(reports(json!({})), [""; 0], "defaults share keys on purpose");
+        assert_eq!(reports(json!({ "tui.select.pageUp": ["pageUp", "ctrl+b"] })), [""; 0]);
         assert_eq!(
             reports(json!({ "tui.select.confirm": ["enter", "ctrl+s"] })),
             [
