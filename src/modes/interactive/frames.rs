@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Minimum time between two frames that show a change of activity.
-pub(super) const FRAME: Duration = Duration::from_millis(4);
+const FRAME: Duration = Duration::from_millis(4);
 /// Minimum time between two frames that only show more of an answer. Shorter than the time between two batches
 /// of a trickle, so that a batch is drawn when it arrives and needs no timer.
-pub(super) const STREAM_FRAME: Duration = Duration::from_millis(25);
+const STREAM_FRAME: Duration = Duration::from_millis(25);
 /// Time between two frames of an animation.
 const ANIMATION: Duration = Duration::from_millis(100);
 /// Time between two frames that only count seconds.
@@ -25,6 +25,8 @@ const UNKNOWN_SIZE: Duration = Duration::from_millis(400);
 #[derive(Default)]
 pub(super) struct FrameClock {
     drawn_at: Option<Instant>,
+    /// Whether the last frame was drawn for a key.
+    follows_key: bool,
     draw_at: Option<Instant>,
     resize_at: Option<Instant>,
     resized_at: Option<Instant>,
@@ -50,8 +52,18 @@ impl FrameClock {
         self.draw_at.is_some_and(|at| at <= Instant::now())
     }
 
-    /// Requests a frame, at least `gap` after the last one.
-    pub(super) fn request(&mut self, gap: Duration) {
+    /// Requests a frame for a change of activity. After the frame of a key it does not wait, because the
+    /// change is often the effect of the key.
+    pub(super) fn request(&mut self) {
+        self.request_after(if self.follows_key { Duration::ZERO } else { FRAME });
+    }
+
+    /// Requests a frame that only shows more of an answer.
+    pub(super) fn request_stream(&mut self) {
+        self.request_after(STREAM_FRAME);
+    }
+
+    fn request_after(&mut self, gap: Duration) {
         let earliest = self.drawn_at.map_or_else(Instant::now, |drawn| drawn + gap);
         self.draw_at = Some(self.draw_at.map_or(earliest, |at| at.min(earliest)));
     }
@@ -95,6 +107,12 @@ impl FrameClock {
 
     pub(super) fn on_drawn(&mut self) {
         self.drawn_at = Some(Instant::now());
+        self.follows_key = false;
+    }
+
+    /// Records that the last frame was drawn for a key.
+    pub(super) fn on_key_drawn(&mut self) {
+        self.follows_key = true;
     }
 }
 
@@ -111,7 +129,22 @@ mod tests {
         let mut frames = FrameClock::default();
         frames.on_drawn();
         tokio::time::advance(BATCH - DRAWING).await;
-        frames.request(STREAM_FRAME);
+        frames.request_stream();
         assert!(frames.is_due());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn effect_of_a_key_is_drawn_without_delay() {
+        let mut frames = FrameClock::default();
+        frames.on_drawn();
+        frames.on_key_drawn();
+        frames.request_stream();
+        assert!(!frames.is_due());
+        frames.request();
+        assert!(frames.is_due());
+        assert!(frames.begin());
+        frames.on_drawn();
+        frames.request();
+        assert!(!frames.is_due());
     }
 }

@@ -80,7 +80,7 @@ use app::App;
 use appearance::{Looks, in_tmux};
 use clipboard::COPIED_BY_TERMINAL;
 use effects::Effects;
-use frames::{FRAME, FrameClock, STREAM_FRAME};
+use frames::FrameClock;
 use input_area::InputArea;
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use outside::Outside;
@@ -221,6 +221,7 @@ impl Interactive {
             self.on_input(&event);
         }
         self.draw();
+        self.frames.on_key_drawn();
     }
 
     fn on_input(&mut self, event: &InputEvent) {
@@ -278,7 +279,11 @@ impl Interactive {
             self.save_draft();
         }
         let is_delta = matches!(event, SessionEvent::Agent(AgentEvent::MessageUpdate(_)));
-        self.frames.request(if is_delta { STREAM_FRAME } else { FRAME });
+        if is_delta {
+            self.frames.request_stream();
+        } else {
+            self.frames.request();
+        }
     }
 
     /// Handles all queued events, so that one frame shows them.
@@ -313,7 +318,7 @@ impl Interactive {
         if let Some(notice) = notice {
             self.app.transcript.notice(NoticeLevel::Error, &notice);
         }
-        self.frames.request(FRAME);
+        self.frames.request();
     }
 
     /// Lets the session store the contents of the editor, if they changed.
@@ -333,7 +338,7 @@ impl Interactive {
     fn on_panic(&mut self, panic: &str) {
         let text = format!("Internal error in pi: {panic}. Your session is saved.");
         self.app.transcript.notice(NoticeLevel::Error, &text);
-        self.frames.request(FRAME);
+        self.frames.request();
     }
 
     fn on_effect_done(&mut self, done: EffectDone) {
@@ -343,7 +348,7 @@ impl Interactive {
         self.perform(out);
         // Messages may have returned to the editor; they stay on disk until it is stored.
         self.save_draft();
-        self.frames.request(FRAME);
+        self.frames.request();
     }
 
     fn set_time(&mut self) {
@@ -520,7 +525,7 @@ impl Interactive {
         }
         self.effects.watch_theme(&self.app.session, &values.theme);
         self.terminal.repaint();
-        self.frames.request(FRAME);
+        self.frames.request();
     }
 
     /// Uses the terminal's clipboard over ssh and in tmux, this machine's otherwise, or both.

@@ -4,7 +4,6 @@ use std::io;
 use std::process::ExitCode;
 
 use super::external_editor::{Edited, ExternalEditor};
-use super::frames::FRAME;
 use super::msg::EffectDone;
 use super::terminal::{Stop, Suspended};
 use super::{Interactive, TERMINAL_GONE};
@@ -29,7 +28,7 @@ pub(super) async fn go(interactive: &mut Interactive, outside: Outside) {
         Ok(code) => code.map(ExitCode::from),
         Err(_) => Some(ExitCode::from(TERMINAL_GONE)),
     });
-    interactive.frames.request(FRAME);
+    interactive.frames.request();
 }
 
 fn prepare(interactive: &mut Interactive) {

@@ -7,8 +7,9 @@ use crate::config::{Capability, Env, PictureProtocol, Settings};
 /// How long an Escape waits for the rest of a sequence, in milliseconds.
 const ESCAPE_TIMEOUT: &str = "PI_TUI_ESC_TIMEOUT";
 const MAX_ESCAPE_WAIT_MS: u64 = 5_000;
-/// Terminals write a sequence at once, so what the system has not passed on by now is no part of it.
-const LOCAL_ESCAPE_WAIT: Duration = Duration::from_millis(2);
+/// Terminals write a sequence at once, so what the system has not passed on by now is no part of it. Timers add
+/// up to two milliseconds.
+const LOCAL_ESCAPE_WAIT: Duration = Duration::from_millis(1);
 /// A network may deliver the rest of a sequence later, and an arrow key would count as Escape.
 const REMOTE_ESCAPE_WAIT: Duration = Duration::from_millis(100);
 
@@ -97,18 +98,18 @@ mod tests {
             let expected = (Duration::from_millis(ms), problem.map(str::to_owned));
             assert_eq!(escape_wait(&Env::of(env)), expected, "{env:?}");
         };
-        check(&[], 2, None);
+        check(&[], 1, None);
         check(&[("SSH_TTY", "/dev/pts/1")], 100, None);
         check(&[("SSH_CONNECTION", "1 2 3 4")], 100, None);
-        check(&[("SSH_CONNECTION", "1 2 3 4"), ("TMUX", "/tmp/tmux-0/default,1,0")], 2, None);
+        check(&[("SSH_CONNECTION", "1 2 3 4"), ("TMUX", "/tmp/tmux-0/default,1,0")], 1, None);
         check(&[(ESCAPE_TIMEOUT, "25"), ("SSH_TTY", "/dev/pts/1")], 25, None);
         check(&[(ESCAPE_TIMEOUT, "0")], 0, None);
-        check(&[(ESCAPE_TIMEOUT, "")], 2, None);
+        check(&[(ESCAPE_TIMEOUT, "")], 1, None);
         let wrong = |value: &str| {
-            format!("PI_TUI_ESC_TIMEOUT: \"{value}\" is not a number from 0 to 5000; pi waits 2 ms")
+            format!("PI_TUI_ESC_TIMEOUT: \"{value}\" is not a number from 0 to 5000; pi waits 1 ms")
         };
         for value in ["5001", "-1", "soon", "99999999999999999999"] {
-            check(&[(ESCAPE_TIMEOUT, value)], 2, Some(&wrong(value)));
+            check(&[(ESCAPE_TIMEOUT, value)], 1, Some(&wrong(value)));
         }
     }
 
