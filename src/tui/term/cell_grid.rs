@@ -21,7 +21,8 @@ pub(super) struct CellGrid {
 /// The cells of a row, and what is known about it without looking at them.
 #[derive(Debug, Clone, Default)]
 struct GridRow {
-    cells: Buffer,
+    /// Shared by all blank rows of a grid.
+    cells: Arc<Buffer>,
     /// The row that it was drawn from; `None` if unknown.
     source: Option<Row>,
     /// The column after the last non-blank cell.
@@ -34,32 +35,34 @@ struct GridRow {
 
 impl GridRow {
     fn blank(width: u16) -> Self {
-        Self { cells: Buffer::empty(Rect::new(0, 0, width, 1)), ..Self::default() }
+        Self { cells: Arc::new(Buffer::empty(Rect::new(0, 0, width, 1))), ..Self::default() }
     }
 
     fn width(&self) -> u16 {
         self.cells.area.width
     }
 
-    /// The cells of `row`. Content beyond the width is dropped.
-    fn drawn(row: &Row, width: u16) -> Self {
-        let mut drawn = Self { source: Some(row.clone()), ..Self::blank(width) };
-        let mut x = 0_u16;
+    /// The cells of `row`, in place of those of a blank one. Content beyond the width is dropped.
+    fn drawn(row: &Row, blank: &Self) -> Self {
+        let mut drawn = Self { source: Some(row.clone()), ..blank.clone() };
+        let (mut x, width) = (0_u16, blank.width());
         for span in &row.line.spans {
             let style = row.line.style.patch(span.style);
             for (grapheme, cells) in graphemes(&span.content) {
                 let cells = narrow(cells);
                 let Some(room) = (width - x).checked_sub(cells) else { break };
                 let Some(forced) = NonZeroU16::new(cells) else { continue };
-                let cell = &mut drawn.cells.content[usize::from(x)];
+                let mut cell = Cell::EMPTY;
                 cell.set_symbol(grapheme).set_style(style);
                 if cell.cell_width() != cells {
                     cell.diff_option = CellDiffOption::ForcedWidth(forced);
                 }
                 drawn.is_uncertain |= is_uncertain(grapheme);
+                let at = usize::from(x);
                 x = width - room;
-                if *cell != Cell::EMPTY {
+                if cell != Cell::EMPTY {
                     drawn.end = x;
+                    Arc::make_mut(&mut drawn.cells).content[at] = cell;
                 }
             }
         }
@@ -100,7 +103,7 @@ impl CellGrid {
         let Some(slot) = self.rows.get_mut(usize::from(y)) else { return false };
         let is_changed = slot.source.as_ref() != Some(row);
         if is_changed {
-            *slot = Arc::new(GridRow::drawn(row, self.blank.width()));
+            *slot = Arc::new(GridRow::drawn(row, &self.blank));
         }
         is_changed
     }
@@ -218,7 +221,7 @@ impl CellGrid {
         let row = Arc::make_mut(row);
         for x in 0..row.width() {
             let has_changed = row.link(x) != shown.link(x);
-            let cell = &mut row.cells.content[usize::from(x)];
+            let cell = &mut Arc::make_mut(&mut row.cells).content[usize::from(x)];
             if has_changed && cell.diff_option == CellDiffOption::None {
                 cell.diff_option = CellDiffOption::AlwaysUpdate;
             }
@@ -231,7 +234,7 @@ impl CellGrid {
             return;
         }
         let row = Arc::make_mut(&mut self.rows[usize::from(y)]);
-        for cell in &mut row.cells.content {
+        for cell in &mut Arc::make_mut(&mut row.cells).content {
             if is_marked(cell) {
                 cell.diff_option = CellDiffOption::None;
             }
@@ -250,9 +253,10 @@ mod tests {
 
     use super::*;
 
-    /// The number of rows that take memory.
+    /// The number of rows whose cells take memory.
     fn n_own_rows(grids: &[&CellGrid]) -> usize {
-        let mut rows: Vec<_> = grids.iter().flat_map(|grid| &grid.rows).map(Arc::as_ptr).collect();
+        let rows = grids.iter().flat_map(|grid| &grid.rows);
+        let mut rows: Vec<_> = rows.map(|row| Arc::as_ptr(&row.cells)).collect();
         rows.sort_unstable();
         rows.dedup();
         rows.len()
@@ -276,6 +280,9 @@ mod tests {
         next.insert_rows(2, 1);
         assert_eq!(n_own_rows(&[&shown, &next]), 7 + 2);
         assert!(shown.shows(3, &Row::styled("row 5", Style::new())));
+        // A drawn row without text is as blank as an empty one.
+        assert!(next.put(0, &Row::styled("   ", Style::new())));
+        assert_eq!(n_own_rows(&[&shown, &next]), 7 + 2);
         next.blank(Size::new(80, 24));
         assert_eq!(n_own_rows(&[&next]), 1);
     }
