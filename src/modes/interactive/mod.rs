@@ -57,6 +57,7 @@ mod tool_view;
 mod transcript;
 mod tree;
 mod ui;
+mod unused_grammars;
 mod welcome;
 
 use std::io::IsTerminal;
@@ -90,6 +91,7 @@ use session_picker::SessionsEffect;
 use size::SIZE_RETRIES;
 use terminal::{Stop, Terminal};
 use theme_files::{ThemePlaces, trusted_project};
+use unused_grammars::UnusedGrammars;
 
 pub use commands::is_command;
 pub use doctor::{DoctorInput, doctor};
@@ -115,6 +117,7 @@ struct Interactive {
     app: App,
     terminal: Terminal,
     frames: FrameClock,
+    unused_grammars: UnusedGrammars,
     effects: Effects,
     effects_done: mpsc::UnboundedReceiver<EffectDone>,
     /// Panics of other threads and tasks.
@@ -174,6 +177,7 @@ impl Interactive {
             self.reopen().await;
             let (draw_at, resize_at) = (self.frames.draw_at(), self.frames.resize_at());
             let draft_at = self.effects.link.draft_due_at();
+            let forget_at = self.unused_grammars.forget_at();
             tokio::select! {
                 biased;
                 event = self.terminal.input.next() => self.on_inputs(event),
@@ -192,6 +196,7 @@ impl Interactive {
                 () = until(resize_at) => self.follow_size(),
                 () = until(draw_at) => self.draw(),
                 () = until(draft_at) => self.save_draft(),
+                () = until(forget_at) => self.unused_grammars.forget(),
             }
             if self.frames.is_due() {
                 self.draw();
@@ -395,6 +400,7 @@ impl Interactive {
             self.effects.start(effect);
         }
         self.frames.on_drawn();
+        self.unused_grammars.on_drawn();
         self.times.mark("first frame", self.clock.monotonic());
     }
 

@@ -46,6 +46,7 @@ use super::theme_files::{ThemePlaces, trusted_project};
 use super::theme_watch::ThemeWatch;
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
+use super::unused_grammars::UnusedGrammars;
 use super::{Interactive, welcome};
 
 /// The inputs of interactive mode.
@@ -138,6 +139,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
         app,
         terminal,
         frames: FrameClock::default(),
+        unused_grammars: UnusedGrammars::new(effects.highlighter.clone()),
         effects,
         effects_done,
         panicked,

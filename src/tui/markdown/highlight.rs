@@ -3,7 +3,8 @@
 //! Code is plain until the first prompt. Scopes map to theme tokens, so a theme colours code of
 //! any language and needs no second theme file.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use syntect::parsing::{Scope, ScopeStack};
 
@@ -27,6 +28,8 @@ pub struct Highlighter {
 #[derive(Debug)]
 struct Loaded {
     grammars: Mutex<Grammars>,
+    /// Number of pieces of code that were begun.
+    n_uses: AtomicU64,
     scopes: Arc<[(Scope, Token)]>,
 }
 
@@ -38,7 +41,11 @@ impl Highlighter {
 
     /// Loads the index of the grammars, which takes microseconds; [`Self::lines`] loads a grammar.
     pub fn load(&self) {
-        self.loaded.get_or_init(|| Loaded { grammars: Mutex::default(), scopes: scope_table() });
+        self.loaded.get_or_init(|| Loaded {
+            grammars: Mutex::default(),
+            n_uses: AtomicU64::new(0),
+            scopes: scope_table(),
+        });
     }
 
     pub fn is_ready(&self) -> bool {
@@ -49,10 +56,31 @@ impl Highlighter {
     /// extension; code of unknown languages is plain.
     pub fn lines(&self, lang: &str) -> CodeLines {
         let state = self.loaded.get().and_then(|loaded| {
-            let parser = loaded.grammars.lock().unwrap_or_else(PoisonError::into_inner).parser(lang)?;
+            let parser = loaded.lock().parser(lang)?;
+            loaded.n_uses.fetch_add(1, Ordering::Relaxed);
             Some(State { parser, scopes: ScopeStack::new(), tokens: Arc::clone(&loaded.scopes) })
         });
         CodeLines { first: state.clone(), state, lines: 0, bytes: 0 }
+    }
+
+    /// Number of pieces of code that were begun, in a language that is known.
+    pub fn n_uses(&self) -> u64 {
+        self.loaded.get().map_or(0, |loaded| loaded.n_uses.load(Ordering::Relaxed))
+    }
+
+    /// Forgets grammars and what was compiled of them, which takes megabytes; [`Self::lines`] loads them
+    /// again. Code that is being highlighted keeps those that it needs.
+    pub fn forget(&self) {
+        if let Some(loaded) = self.loaded.get() {
+            loaded.lock().forget();
+        }
+    }
+}
+
+impl Loaded {
+    /// Locks the grammars, which are valid even after a panic.
+    fn lock(&self) -> MutexGuard<'_, Grammars> {
+        self.grammars.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -209,6 +237,25 @@ mod tests {
         assert_eq!(style_of("// b"), expected(Token::SyntaxComment));
         let text: String = runs.iter().map(|run| run.text.as_str()).collect();
         assert_eq!(text, "let s = \"a\"; // b");
+    }
+
+    #[test]
+    fn forgotten_grammars_are_loaded_again_and_code_that_was_begun_goes_on() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let highlighter = Highlighter::new();
+        highlighter.forget();
+        highlighter.load();
+        let mut lines = highlighter.lines("rust");
+        let mut begun = lines.clone();
+        let expected = [lines.next_line("/* a", &theme), lines.next_line("b */ let x = 1;", &theme)];
+        assert_eq!(begun.next_line("/* a", &theme), expected[0]);
+        highlighter.forget();
+        assert_eq!(begun.next_line("b */ let x = 1;", &theme), expected[1]);
+        assert_eq!(highlighter.n_uses(), 1);
+        assert_eq!(highlighter.lines("rust").next_line("/* a", &theme), expected[0]);
+        assert_eq!(highlighter.n_uses(), 2);
+        highlighter.lines("no-such-language").next_line("a", &theme);
+        assert_eq!(highlighter.n_uses(), 2);
     }
 
     #[test]

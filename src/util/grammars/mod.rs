@@ -67,6 +67,11 @@ impl Grammars {
         Some(CodeParser { syntaxes, state })
     }
 
+    /// Drops the grammars that were loaded; parsers keep theirs.
+    pub fn forget(&mut self) {
+        self.sets = Vec::new();
+    }
+
     /// The last one with this extension, or else with this name.
     fn find(&self, token: &str) -> Option<usize> {
         let has_extension =
