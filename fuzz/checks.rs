@@ -85,7 +85,11 @@ fn clean_event(event: &InputEvent) {
     match event {
         InputEvent::Key(key) => assert!(!matches!(key.code, KeyCode::Char(c) if c.is_control())),
         InputEvent::Paste(text) => assert!(!text.chars().any(|c| c.is_control() && c != '\n')),
-        InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => {}
+        InputEvent::Mouse(_)
+        | InputEvent::Resize(_)
+        | InputEvent::Focus(_)
+        | InputEvent::Answered
+        | InputEvent::PasteWaits => {}
     }
 }
 

@@ -136,11 +136,14 @@ fn only_the_terminal_writes_escape_sequences() {
 }
 
 /// Users change keys in `keybindings.json`, and every hint takes them from the keymap. The tables have
-/// the defaults, and the report on the terminal is about keys as such.
+/// the defaults, and the report on the terminal is about keys as such. What ends a paste is no binding.
 #[test]
 fn no_text_names_a_key_that_users_may_have_changed() {
     const TABLES: &[&str] = &["tui/keymap", "modes/interactive/actions.rs", "modes/interactive/doctor"];
     let names_key = |code: &str| {
+        if code.starts_with("const PASTE_WAITS") {
+            return false;
+        }
         let texts = code.split('"').skip(1).step_by(2);
         texts.into_iter().any(|text| {
             ["ctrl+", "alt+", "shift+", "Escape", "press Enter"].iter().any(|name| text.contains(name))

@@ -163,8 +163,15 @@ impl App {
                 }
                 completion::follow(self, out);
             }
-            InputEvent::Paste(text) => clipboard::paste(self, text, out),
-            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => {}
+            InputEvent::Paste(text) => {
+                self.status.hint = None;
+                clipboard::paste(self, text, out);
+            }
+            InputEvent::Mouse(_)
+            | InputEvent::Resize(_)
+            | InputEvent::Focus(_)
+            | InputEvent::Answered
+            | InputEvent::PasteWaits => {}
         }
     }
 

@@ -109,6 +109,7 @@ const AUTOSCROLL: Duration = Duration::from_millis(40);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum time to write the last prompts for later sessions.
 const HISTORY_LIMIT: Duration = Duration::from_millis(500);
+const PASTE_WAITS: &str = "a paste has not ended; escape or ctrl+c ends it";
 /// The exit code if the terminal is gone, as after SIGHUP.
 const TERMINAL_GONE: u8 = 129;
 
@@ -234,6 +235,10 @@ impl Interactive {
         match event {
             InputEvent::Resize(_) => return self.frames.on_resize(),
             InputEvent::Answered => return self.on_answers(),
+            InputEvent::PasteWaits => {
+                self.app.status.hint = Some(PASTE_WAITS.to_owned());
+                return;
+            }
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) | InputEvent::Focus(_) => {}
         }
         self.set_time();

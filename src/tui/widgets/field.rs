@@ -51,9 +51,11 @@ impl Field {
                 (KeyCode::Char('u' | 'w'), _) if key.modifiers == KeyModifiers::CONTROL => self.text.clear(),
                 _ => return false,
             },
-            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => {
-                return false;
-            }
+            InputEvent::Mouse(_)
+            | InputEvent::Resize(_)
+            | InputEvent::Focus(_)
+            | InputEvent::Answered
+            | InputEvent::PasteWaits => return false,
         }
         true
     }

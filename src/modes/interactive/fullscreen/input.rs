@@ -35,7 +35,11 @@ pub(in super::super) fn on_input(app: &mut App, input: &InputEvent, out: &mut Ve
         InputEvent::Paste(_) if view.search.is_some() => on_typed(view, input),
         InputEvent::Key(key) if view.caret.is_some() => on_caret_key(app, key, out),
         InputEvent::Key(key) => on_key(app, key, out),
-        InputEvent::Paste(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => false,
+        InputEvent::Paste(_)
+        | InputEvent::Resize(_)
+        | InputEvent::Focus(_)
+        | InputEvent::Answered
+        | InputEvent::PasteWaits => false,
     }
 }
 

@@ -27,7 +27,11 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(200);
 const ANSWER_AGE: Duration = Duration::from_secs(2);
 /// Maximum time between an Escape that was taken for a key and the rest of its sequence. Nobody
 /// types that fast.
-const TAIL_LIMIT: Duration = Duration::from_millis(100);
+const TAIL_LIMIT: Duration = Duration::from_millis(250);
+/// How long an Escape waits at least while answers are due, which all begin with one.
+const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(100);
+/// How long a paste may pause. Afterwards a lone key ends it.
+const PASTE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Reads the terminal's input. At most one may exist.
 #[derive(Debug, Default)]
@@ -46,6 +50,8 @@ pub struct InputBroker {
     released_at: Option<Instant>,
     /// What came since then, while it may be the rest of its sequence.
     tail: Vec<u8>,
+    /// When the last bytes of an open paste came, and whether that was reported.
+    paste: Option<PasteProgress>,
     /// What the next query for the cursor asks too.
     questions: Option<Questions>,
     answers: TerminalAnswers,
@@ -59,6 +65,18 @@ pub struct InputBroker {
     size_form: Option<SizeForm>,
     /// Whether the last query for the cursor was not answered, as by a connection that stalls.
     is_silent: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PasteProgress {
+    came_at: Instant,
+    is_reported: bool,
+}
+
+impl PasteProgress {
+    fn waits_at(self) -> Instant {
+        self.came_at + PASTE_PAUSE
+    }
 }
 
 /// Which number of a reported size is the first one.
@@ -109,6 +127,7 @@ impl InputBroker {
                 return Err(io::ErrorKind::NotConnected.into());
             };
             let escape_at = self.escape_at;
+            let waiting = self.paste.filter(|paste| !paste.is_reported);
             tokio::select! {
                 biased;
                 // First, because bytes that have arrived belong to the Escape.
@@ -120,6 +139,10 @@ impl InputBroker {
                     } else {
                         self.release_escape();
                     }
+                }
+                () = until(waiting.map(PasteProgress::waits_at)) => {
+                    self.paste = waiting.map(|paste| PasteProgress { is_reported: true, ..paste });
+                    return Ok(InputEvent::PasteWaits);
                 }
                 _ = resizes.recv() => {
                     if let Some(size) = self.size() {
@@ -269,6 +292,12 @@ impl InputBroker {
 
     fn understand(&mut self, bytes: &[u8]) {
         let mut sent = Vec::new();
+        let now = Instant::now();
+        if self.paste.is_some_and(|paste| now >= paste.waits_at()) && ends_paste(bytes) {
+            self.paste = None;
+            self.parser.end_paste(&mut sent);
+            return self.take_sent(sent);
+        }
         let is_recent = self.released_at.take().is_some_and(|at| at.elapsed() < TAIL_LIMIT);
         let held = std::mem::take(&mut self.tail);
         if is_recent {
@@ -287,7 +316,10 @@ impl InputBroker {
         } else {
             self.parser.feed(&[&held, bytes].concat(), &mut sent);
         }
-        self.escape_at = self.parser.holds_escape().then(|| Instant::now() + self.escape_wait);
+        let is_answer_due = self.parser.n_asked > 0 && self.asked_at.is_some_and(|at| now < at + ANSWER_AGE);
+        let least = if is_answer_due { ANSWER_ESCAPE_WAIT } else { Duration::ZERO };
+        self.escape_at = self.parser.holds_escape().then(|| now + self.escape_wait.max(least));
+        self.paste = self.parser.is_pasting().then_some(PasteProgress { came_at: now, is_reported: false });
         self.take_sent(sent);
     }
 
@@ -357,6 +389,11 @@ pub fn recorded_input<'a>(
         Sent::Cursor(_) | Sent::Report(_) => None,
     };
     sent.into_iter().filter_map(event).collect()
+}
+
+/// Whether these bytes are Escape or ctrl+c, in the forms of terminals without and with a key protocol.
+fn ends_paste(bytes: &[u8]) -> bool {
+    matches!(bytes, b"\x1b" | b"\x03" | b"\x1b[27u" | b"\x1b[99;5u" | b"\x1b[27;5;99~")
 }
 
 /// How long answers are waited for that were asked at `asked_at`.
@@ -476,6 +513,35 @@ mod tests {
         }
         tokio::time::advance(ESCAPE_WAIT * 2).await;
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Down));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn paste_without_an_end_is_reported_and_ended_by_a_key() {
+        let (mut broker, _keys) = broker();
+        broker.understand(b"\x1b[200~never ");
+        tokio::time::advance(PASTE_PAUSE / 2).await;
+        // Part of the paste, like anything that comes without a pause.
+        broker.understand(b"\x03");
+        assert_eq!(broker.next().await.unwrap(), InputEvent::PasteWaits);
+        broker.understand(b"ends\r");
+        assert_eq!(broker.next().await.unwrap(), InputEvent::PasteWaits);
+        broker.understand(b"\x1b");
+        assert_eq!(broker.next().await.unwrap(), InputEvent::Paste("never ends\n".to_owned()));
+        broker.understand(b"a\x1b[201~b");
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('a')));
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('b')));
+        assert!(broker.paste.is_none(), "nothing wakes an idle terminal");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn escape_waits_longer_while_answers_are_due() {
+        let (mut broker, _keys) = broker();
+        (broker.parser.n_asked, broker.asked_at) = (1, Some(Instant::now()));
+        broker.understand(b"\x1b");
+        assert_eq!(broker.escape_at, Some(Instant::now() + ANSWER_ESCAPE_WAIT));
+        tokio::time::advance(ANSWER_AGE).await;
+        broker.understand(b"\x1b");
+        assert_eq!(broker.escape_at, Some(Instant::now() + ESCAPE_WAIT));
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,6 +13,8 @@ mod console;
 mod parse;
 #[cfg(unix)]
 mod reader;
+#[cfg(unix)]
+mod strings;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::{Position, Size};
@@ -36,6 +38,8 @@ pub enum InputEvent {
     Focus(bool),
     /// The terminal has answered questions: [`InputBroker::answers`].
     Answered,
+    /// A paste has begun, and nothing more of it came for a while. Escape or ctrl+c end it.
+    PasteWaits,
 }
 
 /// What the terminal said about its main screen at one moment.

@@ -8,7 +8,7 @@
 use crossterm::event::{Event, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use super::super::answers::STRINGS;
+use super::strings;
 
 const ESCAPE: u8 = 0x1b;
 const CTRL_H: u8 = 0x08;
@@ -17,7 +17,7 @@ const PASTE: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 /// Maximum length of a sequence other than a paste or an answer.
 const LONGEST: usize = 128;
-/// Maximum length of an answer: terminals explain errors in words.
+/// How much of a string is kept: terminals explain errors in words.
 const LONGEST_ANSWER: usize = 1024;
 
 /// A parsed item from the terminal.
@@ -42,7 +42,8 @@ pub(super) struct Parser {
     /// Whether the sequence began like an answer at once, which nobody types: tmux passes on
     /// answers of its terminal after its own last one.
     is_answer: bool,
-    /// Whether no answer has lost its beginning. A lost one can only be told by where a read begins.
+    /// Whether no answer has lost its beginning, and none comes that nobody asked for. Such ones can only be
+    /// told by what one read contains.
     pub(super) has_whole_answers: bool,
     /// Whether the terminal's Backspace sends 0x08, which is ctrl+h elsewhere.
     pub(super) erases_with_ctrl_h: bool,
@@ -63,8 +64,12 @@ impl Parser {
             if self.holds_escape() && *byte == ESCAPE {
                 self.complete(out);
             }
+            // A character that broke off takes no key with it.
+            if self.sequence.first().is_some_and(|first| *first >= 0x80) && !(0x80..0xc0).contains(byte) {
+                self.sequence.clear();
+            }
             if self.sequence.is_empty() {
-                self.is_answer = STRINGS.iter().any(|start| bytes[at..].starts_with(start));
+                self.is_answer = !self.has_whole_answers && strings::begins(&bytes[at..]);
             }
             self.sequence.push(*byte);
             // An Escape followed by another byte begins a sequence.
@@ -86,6 +91,18 @@ impl Parser {
         }
     }
 
+    /// Whether a paste has begun and not ended.
+    pub(super) fn is_pasting(&self) -> bool {
+        self.sequence.starts_with(PASTE)
+    }
+
+    /// Reports what has come of a paste, whose end will not come.
+    pub(super) fn end_paste(&mut self, out: &mut impl Extend<Sent>) {
+        if self.is_pasting() {
+            self.feed(PASTE_END, out);
+        }
+    }
+
     /// Handles the sequence if it is complete or invalid.
     fn complete(&mut self, out: &mut impl Extend<Sent>) {
         if self.sequence.starts_with(PASTE) {
@@ -104,25 +121,33 @@ impl Parser {
             self.sequence.clear();
             return;
         }
-        if (self.n_asked > 0 || self.is_answer) && is_answer(&self.sequence) {
+        if self.is_answer || self.n_asked > 0 && strings::may_answer(&self.sequence) {
             let is_complete = self.sequence.ends_with(b"\x07") || self.sequence.ends_with(b"\x1b\\");
+            let last = self.sequence.last().copied().unwrap_or_default();
             if is_complete {
                 out.extend([Sent::Report(std::mem::take(&mut self.sequence))]);
+            } else if last < b' ' && last != ESCAPE {
+                // A key: strings have no other control characters.
+                self.sequence.drain(..self.sequence.len() - 1);
+                self.is_answer = false;
+                self.complete(out);
             } else if let Some(n_string) = cut_short(&self.sequence) {
                 let rest = self.sequence.split_off(n_string);
                 out.extend([Sent::Report(std::mem::replace(&mut self.sequence, rest))]);
+                self.is_answer &= strings::may_answer(&self.sequence);
                 if self.sequence.ends_with(&[ESCAPE, ESCAPE]) {
                     self.sequence.pop();
                 } else {
                     self.complete(out);
                 }
             } else if self.sequence.len() >= LONGEST_ANSWER {
-                self.sequence.clear();
+                // The rest is no text either.
+                self.sequence.truncate(LONGEST_ANSWER / 2);
             }
             return;
         }
         if is_report(&self.sequence) {
-            if self.sequence.ends_with(b"c") {
+            if self.sequence.starts_with(b"\x1b[?") && self.sequence.ends_with(b"c") {
                 self.n_asked = self.n_asked.saturating_sub(1);
             }
             out.extend([Sent::Report(std::mem::take(&mut self.sequence))]);
@@ -142,6 +167,9 @@ impl Parser {
         let key = other_key(&self.sequence).or_else(|| rxvt_key(&self.sequence));
         if let Some(key) = key.or_else(|| latin_key(&self.sequence)) {
             self.sequence = key;
+        }
+        if is_begun(&self.sequence) && self.may_go_on() {
+            return;
         }
         match terminput::Event::parse_from(&self.sequence) {
             Ok(Some(event)) => out.extend(terminput_crossterm::to_crossterm(event).ok().map(Sent::Event)),
@@ -184,7 +212,7 @@ impl Tail {
             },
             [b'O'] => return Self::Beginning,
             [b'O', last, ..] => matches!(last, b'A'..=b'D' | b'F' | b'H' | b'P'..=b'S'),
-            _ => STRINGS.iter().any(|start| whole.starts_with(start)),
+            _ => strings::begins(&whole),
         };
         if is_rest { Self::Rest(whole) } else { Self::Other }
     }
@@ -214,12 +242,6 @@ fn cut_answer(bytes: &[u8]) -> usize {
     if is_cut { start + n_color + end } else { 0 }
 }
 
-/// Whether this is a string that answers a question, or the beginning of one.
-fn is_answer(sequence: &[u8]) -> bool {
-    sequence.len() > 1
-        && STRINGS.iter().any(|start| sequence.starts_with(start) || start.starts_with(sequence))
-}
-
 /// The length of a string that another sequence ends, of which two bytes have come: every Escape ends a
 /// string, and urxvt 9.30 ends its answers with nothing but that.
 fn cut_short(sequence: &[u8]) -> Option<usize> {
@@ -227,16 +249,22 @@ fn cut_short(sequence: &[u8]) -> Option<usize> {
     (n_string > 0 && sequence[n_string] == ESCAPE).then_some(n_string)
 }
 
-/// `ESC [ ? …` or `ESC [ … t` with its last byte: the terminal about itself. No key is like that.
+/// `ESC [ ? …`, `ESC [ > …`, `ESC [ = …` or `ESC [ … t` with its last byte: the terminal about itself, also where
+/// a program before pi asked. No key is like that.
 fn is_report(sequence: &[u8]) -> bool {
     let Some((last, start)) = sequence.split_last() else { return false };
     match start.strip_prefix(b"\x1b[") {
-        Some([b'?', rest @ ..]) => !rest.is_empty() && (0x40..=0x7e).contains(last),
+        Some([b'?' | b'>' | b'=', rest @ ..]) => !rest.is_empty() && (0x40..=0x7e).contains(last),
         Some(numbers @ [b'0'..=b'9', ..]) => {
             *last == b't' && numbers.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
         }
         _ => false,
     }
+}
+
+/// `ESC [` with parameters, before its last byte.
+fn is_begun(sequence: &[u8]) -> bool {
+    sequence.strip_prefix(b"\x1b[").is_some_and(|rest| rest.iter().all(|byte| (0x20..=0x3f).contains(byte)))
 }
 
 /// A key in the form of xterm's modifyOtherKeys, `ESC [ 27 ; modifiers ; code ~`, in the form of the
@@ -531,6 +559,53 @@ mod tests {
         // While answers are due, keys that begin like one wait for the next key only.
         let mut parser = Parser { n_asked: 1, ..Parser::default() };
         assert_eq!(parse(&mut parser, &[b"\x1b]", b"a", b"b"]).last(), Some(&plain('b')));
+    }
+
+    #[test]
+    fn reports_that_nobody_here_asked_for_are_no_text() {
+        for report in [
+            "\x1b[>41;379;0c",
+            "\x1b[>4;2m",
+            "\x1b[=1;2x",
+            "\x1bP1+r524742=38\x1b\\",
+            "\x1bP!|00000000\x1b\\",
+            "\x1bP1$r0 q\x1b\\",
+            "\x1b]52;c;aGVsbG8=\x1b\\",
+            "\x1b]12;rgb:ffff/ffff/ffff\x07",
+            "\x1b]lTitle\x1b\\",
+            "\x1b^text\x1b\\",
+        ] {
+            let bytes = report.as_bytes();
+            let expected = [Sent::Report(bytes.to_vec()), plain('x')];
+            assert_eq!(parse(&mut Parser::default(), &[bytes, b"x"]), expected, "{report:?}");
+            // Cut behind its head, as a slow connection does.
+            if let Some(head) = report.find([';', '+', '$', '|']) {
+                let (first, rest) = bytes.split_at(head + 1);
+                assert_eq!(parse(&mut Parser::default(), &[first, rest, b"x"]), expected, "{report:?}");
+            }
+        }
+        let long = ["\x1b]52;c;", &"YWJj".repeat(100_000), "\x1b\\"].concat();
+        let sent = parse(&mut Parser::default(), &[long.as_bytes(), b"x"]);
+        assert!(matches!(&sent[..], [Sent::Report(_), last] if *last == plain('x')), "{}", sent.len());
+        // A string without an end swallows text, but no key.
+        let enter = key(KeyCode::Enter, KeyModifiers::NONE);
+        let sent = parse(&mut Parser::default(), &[b"\x1b]52;c;abc", b"\r", b"x"]);
+        assert_eq!(sent, [enter, plain('x')]);
+    }
+
+    #[test]
+    fn bytes_of_broken_characters_take_no_key_with_them() {
+        for (bytes, expected) in [
+            (&b"\xe4x"[..], vec![plain('x')]),
+            (b"\xe4\r", vec![key(KeyCode::Enter, KeyModifiers::NONE)]),
+            (b"ab\xc3(", vec![plain('a'), plain('b'), plain('(')]),
+            (b"\xe4\xb8\x1b[A", vec![key(KeyCode::Up, KeyModifiers::NONE)]),
+            (b"\xe4\xe4\xb8\x96", vec![plain('世')]),
+        ] {
+            assert_eq!(parse(&mut Parser::default(), &[bytes]), expected, "{bytes:?}");
+            let single: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!(parse(&mut Parser::default(), &single), expected, "{bytes:?}");
+        }
     }
 
     #[test]
