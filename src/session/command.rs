@@ -44,6 +44,11 @@ pub enum SessionCommand {
         /// The message as the last snapshot showed it.
         slot: QueueSlot,
     },
+    /// Removes a queued message for good, if it is still queued.
+    DropQueued {
+        /// The message as the last snapshot showed it.
+        slot: QueueSlot,
+    },
     /// Moves a queued message to position `index` of a queue, if it is still queued.
     MoveQueued {
         /// The message as the last snapshot showed it.
@@ -340,6 +345,7 @@ impl SessionCommand {
             | Self::DeliverNow
             | Self::TakeQueue
             | Self::TakeQueued { .. }
+            | Self::DropQueued { .. }
             | Self::MoveQueued { .. }
             | Self::TakeLeftOver
             | Self::SaveDraft { .. }

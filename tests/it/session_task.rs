@@ -666,6 +666,28 @@ async fn the_queue_can_be_taken_back() {
     assert_eq!(session.on_disk().last().unwrap(), "answer half whole");
 }
 
+#[tokio::test]
+async fn dropped_message_does_not_come_back_after_a_kill() {
+    let gate = TestBarrier::new();
+    let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    session.say("first", WhenBusy::FollowUp).await;
+    session.say("second", WhenBusy::FollowUp).await;
+    let slot = QueueSlot { kind: QueueKind::FollowUp, index: 0, text: "first".to_owned() };
+    session.request(SessionCommand::DropQueued { slot: slot.clone() }).await.unwrap();
+    // Gone already: nothing else is dropped in its place.
+    session.request(SessionCommand::DropQueued { slot }).await.unwrap();
+    let left: Vec<String> =
+        left_by(&bench, &session.path()).await.into_iter().map(|prompt| prompt.text).collect();
+    assert_eq!(left, ["second"]);
+    gate.open();
+    session.settled().await;
+    assert_eq!(session.on_disk()[4..], ["answer half whole", "user second", "answer ok"]);
+    assert!(left_by(&bench, &session.path()).await.is_empty());
+}
+
 /// What another process would find of the session in `path`: messages and draft.
 async fn left_by(bench: &SessionBench, path: &Path) -> Vec<PromptDraft> {
     // Beside a copy, since the session itself is open.

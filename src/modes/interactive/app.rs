@@ -546,9 +546,7 @@ impl App {
             EffectDone::QueueTaken(taken) => {
                 let key = self.keymap.hint("app.message.followUp");
                 if !taken.follow_up.is_empty() && !key.is_empty() {
-                    let hint =
-                        format!("the text left the queue; {key} queues it again until the agent is done");
-                    self.status.hint = Some(hint);
+                    self.status.hint = Some(format!("{key} queues it again"));
                 }
                 self.input.prompt.restore(taken);
             }

@@ -266,6 +266,7 @@ impl AgentSession {
             }
             SessionCommand::TakeQueue => return Ok(Reply::Queue(self.queue.take_all())),
             SessionCommand::TakeQueued { slot } => return Ok(Reply::Queue(self.queue.take_one(&slot))),
+            SessionCommand::DropQueued { slot } => self.queue.drop_one(&slot),
             SessionCommand::MoveQueued { slot, kind, index } => self.queue.move_one(&slot, kind, index),
             SessionCommand::TakeLeftOver => return Ok(Reply::Queue(self.queue.take_left_over())),
             SessionCommand::SaveDraft { draft, tickets } => self.queue.save_draft(draft, tickets),

@@ -185,6 +185,12 @@ impl PromptQueue {
         }
     }
 
+    /// Removes a message for good: it is not among those that a crash gives back.
+    pub(super) fn drop_one(&mut self, slot: &QueueSlot) {
+        drop(self.queues.take_one(slot));
+        self.on_change();
+    }
+
     pub(super) fn move_one(&mut self, slot: &QueueSlot, kind: QueueKind, index: usize) {
         self.queues.move_one(slot, kind, index);
         self.on_change();

@@ -95,7 +95,7 @@ impl Overlay for QueuedMessages {
                 return self.put(slot, other, end);
             }
             if is("app.queue.drop") {
-                return OverlayStep::StayWith(DialogOutcome::session(SessionCommand::TakeQueued { slot }));
+                return OverlayStep::StayWith(DialogOutcome::session(SessionCommand::DropQueued { slot }));
             }
         }
         match self.picker.handle(input, keymap) {
@@ -157,7 +157,7 @@ mod tests {
             other => return format!("{other:?}"),
         };
         match effect {
-            WorldEffect::Session(SessionCommand::TakeQueued { slot }) => format!("drop {}", slot.text),
+            WorldEffect::Session(SessionCommand::DropQueued { slot }) => format!("drop {}", slot.text),
             WorldEffect::Session(SessionCommand::MoveQueued { slot, kind, index }) => {
                 format!("{} to {kind:?} {index}", slot.text)
             }

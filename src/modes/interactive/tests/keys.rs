@@ -56,7 +56,7 @@ fn follow_up_that_is_edited_says_how_it_is_one_again() {
     assert_eq!(stage.app.status.hint, None);
     stage.app.on_effect_done(taken(&["later"], &[]), &mut stage.effects);
     let hint = stage.app.status.hint.clone().unwrap_or_default();
-    assert_eq!(hint, "the text left the queue; alt+enter queues it again until the agent is done");
+    assert_eq!(hint, "alt+enter queues it again");
     assert!(stage.editor().contains("later"));
 }
 
