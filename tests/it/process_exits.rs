@@ -302,6 +302,43 @@ async fn a_signal_to_end_while_an_editor_is_open_ends_both_and_keeps_what_was_sa
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_editor_that_is_killed_leaves_no_modes_behind() {
+    let ends = ["kill -KILL $$\n", "echo ready > ready; sleep 1000\n"];
+    for (screen, end) in SCREENS.iter().flat_map(|screen| ends.map(|end| (*screen, end))) {
+        let home = TestHome::new();
+        let script = "printf '\\033[?1049h\\033[?1000hEDITOR'\nstty raw -echo\n";
+        fs::write(home.project().join("editor.sh"), [script, end].concat()).unwrap();
+        let pty = Pty::start_shell(&home, SIZE);
+        pty.keys("export EDITOR='sh ./editor.sh'; stty -a > before\r");
+        let pid = start_in_shell(&home, &pty, screen);
+        pty.keys("\x07");
+        pty.wait_text("EDITOR");
+        if end.starts_with("kill") {
+            pty.wait_text("failed");
+            pty.keys("\x15/quit\r");
+        } else {
+            wait_for_files(&home.project(), "the editor", || home.project().join("ready").exists());
+            kill_process(pid, Signal::TERM).unwrap();
+        }
+        pty.wait("the shell below the transcript", |rows| {
+            let last = rows.iter().rfind(|row| !row.trim().is_empty());
+            rows.iter().any(|row| row.contains("pi 0.1.0"))
+                && last.is_some_and(|last| last.trim() == "shell>")
+        });
+        pty.keys("stty -a > after; echo wri''tten\r");
+        pty.wait_text("written");
+        let modes = |name: &str| fs::read_to_string(home.project().join(name)).unwrap();
+        assert_eq!(modes("after"), modes("before"), "{screen}: {end}");
+        let log = pty.text_log();
+        assert!(log.rfind("\x1b[?1000l") > log.rfind("\x1b[?1000h"), "{screen}: {end}");
+        assert!(log.rfind("\x1b[?1049l") > log.rfind("\x1b[?1049h"), "{screen}: {end}");
+        assert_restored(&pty.log());
+        pty.keys("exit\r");
+        pty.end();
+    }
+}
+
 /// The editor gets the signal of the terminal's job too, and a second one could keep it from saving.
 #[tokio::test(flavor = "multi_thread")]
 async fn editor_that_ends_by_its_own_signal_is_not_sent_another() {

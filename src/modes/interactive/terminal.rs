@@ -424,6 +424,7 @@ impl Terminal {
         if self.lend(app).is_err() {
             return Edited::Ending { code: TERMINAL_GONE, saved: None };
         }
+        let before = self.guard.remember();
         let mut editor = match start() {
             Ok(editor) => editor,
             Err(error) => return returned_with(self.reclaim(), Err(error), None),
@@ -445,12 +446,16 @@ impl Terminal {
                     }
                     // Before the terminal is touched, which may be gone.
                     let (text, saved) = (editor.text_after(&ended), editor.saved_text());
+                    if !ended.is_ok_and(|status| status.success()) {
+                        before.restore();
+                    }
                     return returned_with(self.reclaim(), text, saved);
                 }
             }
         };
         editor.end().await;
         if os::is_in_foreground() {
+            before.restore();
             // A terminal that is gone stays lent.
             self.reclaim().unwrap_or_default();
         }

@@ -16,6 +16,7 @@ use crossterm::terminal;
 use thiserror::Error;
 
 use super::output::write_out;
+use crate::util::os::DriverModes;
 
 /// Why the terminal could not be taken over.
 #[derive(Debug, Error)]
@@ -142,6 +143,12 @@ impl TerminalGuard {
         leave();
     }
 
+    /// After [`Self::give_back`], remembers the terminal as it is, with its cursor.
+    pub fn remember(&self) -> RememberedTerminal {
+        drop(write_out(SAVE_CURSOR));
+        RememberedTerminal(DriverModes::read())
+    }
+
     /// Takes over the terminal again.
     ///
     /// # Errors
@@ -172,6 +179,21 @@ impl TerminalGuard {
             leave();
         }
         entered
+    }
+}
+
+/// The terminal as another program got it.
+#[derive(Debug)]
+pub struct RememberedTerminal(Option<DriverModes>);
+
+impl RememberedTerminal {
+    /// Undoes what a program left that could not clean up, because it was killed: its modes, the alternate
+    /// screen, the mouse. The cursor is where it was remembered.
+    pub fn restore(&self) {
+        if let Some(modes) = &self.0 {
+            modes.restore();
+        }
+        drop(write_out(&undo_sequence()));
     }
 }
 
@@ -273,6 +295,19 @@ fn leave_sequence(alternate: bool) -> String {
         "\x1b[23;0t",
     ]
     .concat()
+}
+
+/// Leaving the alternate screen restores the saved cursor, whether that screen is shown or not.
+const SAVE_CURSOR: &str = "\x1b7";
+
+/// Disables what programs on the alternate screen enable: mouse reports of all kinds, application keys, another
+/// character set, and what pi itself disables.
+fn undo_sequence() -> String {
+    let mouse = "\x1b[?9l\x1b[?1000l\x1b[?1003l\x1b[?1005l\x1b[?1015l\x1b[?1016l";
+    let keys = "\x1b[?1l\x1b>\x1b[?66l\x1b[=0u";
+    let text = "\x1b[r\x1b[?6l\x1b[4l\x1b[?7h\x1b(B\x0f";
+    let reset = "\x1b[0m\x1b[0 q\x1b[?25h\x1b[?1004l\x1b[?2004l\x1b[>4;0m";
+    [mouse, MOUSE_OFF, keys, text, reset, "\x1b[?1049l"].concat()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub use answers::{Questions, TerminalAnswers};
 pub use canvas::Canvas;
 pub use control::{Control, ProgramState};
 pub use fullscreen::FullscreenWindow;
-pub use guard::{GuardError, TerminalGuard, TerminalModes};
+pub use guard::{GuardError, RememberedTerminal, TerminalGuard, TerminalModes};
 pub use inline::{
     Anchor, Cursor, Document, Frame, FrameGuard, InlineWindow, Overlay, Relayout, SizeSeen, StartOver,
 };

@@ -468,6 +468,22 @@ pub fn erase_byte() -> Option<u8> {
     (erase != 0).then_some(erase)
 }
 
+/// The modes of the terminal's driver, such as echo.
+#[derive(Debug, Clone)]
+pub struct DriverModes(Termios);
+
+impl DriverModes {
+    /// The present ones; `None` if standard input is no terminal.
+    pub fn read() -> Option<Self> {
+        tcgetattr(rustix::stdio::stdin()).ok().map(Self)
+    }
+
+    /// Sets them again. The terminal may be gone.
+    pub fn restore(&self) {
+        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.0).unwrap_or_default();
+    }
+}
+
 /// Whether `input` has something to read within `limit`, or has ended.
 pub fn has_input(input: impl AsFd, limit: Duration) -> bool {
     let Ok(limit) = PollTime::try_from(limit) else { return true };

@@ -392,6 +392,18 @@ pub fn erase_byte() -> Option<u8> {
     None
 }
 
+/// The console restores its modes itself.
+#[derive(Debug, Clone)]
+pub struct DriverModes(());
+
+impl DriverModes {
+    pub fn read() -> Option<Self> {
+        None
+    }
+
+    pub fn restore(&self) {}
+}
+
 /// Whether `input` has something to read, or has ended: that is found out by reading.
 pub fn has_input<T>(_input: T, _limit: Duration) -> bool {
     true
