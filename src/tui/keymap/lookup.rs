@@ -189,10 +189,12 @@ impl Keymap {
 
     /// The one rule about who gets a key in a context. If it is bound twice there, the user's choice goes before a
     /// default, and the first one of a table before the others. Actions that work whatever is open go
-    /// before all contexts, and the app's before the editor's; defaults of both share keys on purpose.
+    /// before all contexts. The app's go before the editor's unless only the editor's is the user's choice;
+    /// defaults of both share keys on purpose.
     fn winner(&self, context: Context, chord: Chord) -> Option<&'static str> {
         let id = self.first(context, chord)?;
-        self.over(context, id, chord).is_none().then_some(id)
+        let is_taken = self.over(context, id, chord).is_some() || self.under(context, id, chord).is_some();
+        (!is_taken).then_some(id)
     }
 
     /// The first id of a context with this key.
@@ -203,9 +205,23 @@ impl Keymap {
     /// The action of the app that takes a key from `id` in another context.
     fn over(&self, context: Context, id: &str, chord: Chord) -> Option<&'static str> {
         let app = self.first(Context::App, chord).filter(|_| context != Context::App)?;
-        let is_custom = |id| self.row(id).is_some_and(|row| row.is_custom);
-        let is_before = ANYWHERE.contains(&app) || context == Context::Editor && app != LEAVES_TO_EDITOR;
-        (is_before && (is_custom(app) || is_custom(id))).then_some(app)
+        let is_before = if ANYWHERE.contains(&app) {
+            self.is_custom(app) || self.is_custom(id)
+        } else {
+            context == Context::Editor && app != LEAVES_TO_EDITOR && self.is_custom(app)
+        };
+        is_before.then_some(app)
+    }
+
+    /// The action of the editor that takes a key from the default `id` of the app, by the user's choice.
+    fn under(&self, context: Context, id: &str, chord: Chord) -> Option<&'static str> {
+        let is_of_app = context == Context::App && id != LEAVES_TO_EDITOR && !ANYWHERE.contains(&id);
+        let editor = self.first(Context::Editor, chord).filter(|_| is_of_app)?;
+        (self.is_custom(editor) && !self.is_custom(id)).then_some(editor)
+    }
+
+    fn is_custom(&self, id: &str) -> bool {
+        self.row(id).is_some_and(|row| row.is_custom)
     }
 
     /// The keys of two actions that work together, one of which has it from the user: defaults share keys on
@@ -265,7 +281,7 @@ impl Keymap {
     /// Whether the app gets a key before the editor.
     fn is_before_the_editor(&self, chord: Chord) -> bool {
         // It leaves the key to an editor that is not empty.
-        self.first(Context::App, chord).is_some_and(|id| id != LEAVES_TO_EDITOR)
+        self.winner(Context::App, chord).is_some_and(|id| id != LEAVES_TO_EDITOR)
     }
 
     /// All rows with their keys, in table order, whether they reach them or not.
@@ -280,8 +296,10 @@ impl Keymap {
             .by_chord
             .iter()
             .map(|(&(context, chord), ids)| {
-                let app = ids.first().and_then(|id| self.over(context, id, chord));
-                let ids = app.into_iter().chain(ids.iter().copied()).collect();
+                let first = ids.first();
+                let app = first.and_then(|id| self.over(context, id, chord));
+                let editor = first.and_then(|id| self.under(context, id, chord));
+                let ids = app.or(editor).into_iter().chain(ids.iter().copied()).collect();
                 Conflict { chord, ids, is_partial: false }
             })
             .filter(|conflict| conflict.ids.len() > 1)
