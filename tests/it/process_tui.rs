@@ -595,6 +595,25 @@ async fn a_resize_in_the_middle_of_a_stream_loses_and_doubles_nothing() {
     assert!(shown == expected, "missing {missing:?} of\n{}", everything.join("\n"));
 }
 
+/// They cover finished rows, so rows of them could reach the scrollback with the next change.
+#[tokio::test(flavor = "multi_thread")]
+async fn suggestions_close_when_the_size_changes_and_open_with_the_next_key() {
+    let (_server, _home, pty) = start_with_server(&[], []).await;
+    let is_open = |rows: &[String]| rows.iter().any(|row| row.contains("→ /"));
+    pty.keys("/");
+    pty.wait("the suggestions", is_open);
+    pty.resize(Size { width: 80, height: 20 });
+    pty.wait("no suggestions", |rows| rows.iter().any(|row| row == "/") && !is_open(rows));
+    pty.resize(Size { width: 60, height: 20 });
+    pty.wait("the narrower footer", |rows| {
+        let is_followed = rows.iter().any(|row| row.ends_with("m-1") && row.chars().count() == 60);
+        is_followed && !is_open(rows)
+    });
+    pty.keys("m");
+    pty.wait("the suggestions again", |rows| rows.iter().any(|row| row.contains("→ /m")));
+    assert!(pty.everything().iter().filter(|row| row.contains("→ /")).count() == 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_redraw_erases_the_scrollback() {
     let (_server, _home, pty) = start_with_server(&[], [Reply::sse(chat::text(&numbered(0..40)))]).await;

@@ -416,6 +416,10 @@ impl Interactive {
 
     fn follow_size(&mut self) {
         self.follow_cell_size();
+        if self.app.fullscreen.is_none() {
+            // They cover finished rows, and the next change would move rows of them to the scrollback.
+            self.app.input.completion.close();
+        }
         for _ in 0..SIZE_RETRIES {
             self.terminal.follow_size(&mut self.app);
             self.paint();
