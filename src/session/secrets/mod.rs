@@ -14,7 +14,7 @@ use regex::{Regex, RegexSet};
 use serde_json::{Map, Value};
 
 use super::store::{Entry, EntryId, SessionTree};
-use table::{KINDS, SecretKind};
+use table::{KINDS, SIGNS, SecretKind};
 
 static ANY: LazyLock<RegexSet> =
     LazyLock::new(|| RegexSet::new(KINDS.iter().map(source)).expect("the patterns are constants"));
@@ -42,8 +42,24 @@ pub struct FoundSecret {
     pub range: Range<usize>,
 }
 
+/// Longer texts, in bytes, are searched by the patterns at once.
+const MAX_SIGNED_BYTES: usize = 16 << 10;
+
+/// Whether `text` may have a secret. The patterns of all kinds take milliseconds and most of a megabyte when
+/// they are first needed.
+fn may_have_secret(text: &str) -> bool {
+    if text.len() > MAX_SIGNED_BYTES {
+        return true;
+    }
+    let text = text.to_ascii_lowercase();
+    SIGNS.iter().any(|sign| text.contains(sign))
+}
+
 /// The secrets in `text`, in order and without overlaps.
 pub fn find_secrets(text: &str) -> Vec<FoundSecret> {
+    if !may_have_secret(text) {
+        return Vec::new();
+    }
     let mut found: Vec<(usize, FoundSecret)> = Vec::new();
     for at in &ANY.matches(text) {
         let kind = &KINDS[at];

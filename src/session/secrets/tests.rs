@@ -1,4 +1,7 @@
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::string::string_regex;
+use proptest::test_runner::TestRunner;
 use serde_json::json;
 
 use super::*;
@@ -209,4 +212,22 @@ proptest! {
         let masked = mask_secrets(&text);
         prop_assert_eq!(find_secrets(&masked), vec![]);
     }
+}
+
+/// The pattern without the boundaries of words, which the generator of strings does not know.
+fn without_boundaries(pattern: &str) -> String {
+    pattern.replace(r"(?-u:\b)", "").replace(r"\b", "")
+}
+
+#[test]
+fn every_secret_has_a_sign_by_which_short_texts_are_searched() {
+    let mut runner = TestRunner::deterministic();
+    for kind in KINDS {
+        let strings = string_regex(&without_boundaries(&source(kind))).unwrap();
+        for _ in 0..20 {
+            let text = strings.new_tree(&mut runner).unwrap().current();
+            assert!(may_have_secret(&text) || text.len() > MAX_SIGNED_BYTES, "{}: {text:?}", kind.name);
+        }
+    }
+    assert!(!may_have_secret("Read the parser in src/main.rs, fix what fails, and run cargo test."));
 }
