@@ -54,7 +54,8 @@ impl<'a> Typed<'a> {
 
 impl<'a> Token<'a> {
     /// The last word of `before`, which may be empty. A word begins after a blank, a quote, `=`
-    /// or punctuation of Chinese, Japanese and Korean; within quotes, blanks belong to it.
+    /// or punctuation of Chinese, Japanese and Korean, and at `@` after a letter of a script without
+    /// blanks; within quotes, blanks belong to it.
     pub(super) fn last(before: &'a str) -> Self {
         let word = Self::unquoted(before);
         let is_file = |token: &Self| before[before.len() - token.n_bytes..].starts_with('@');
@@ -69,7 +70,9 @@ impl<'a> Token<'a> {
         let start = before
             .rfind(is_boundary)
             .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
-        let word = &before[start..];
+        let is_file = |&(at, _): &(usize, &str)| before[..at].chars().next_back().is_some_and(is_unspaced);
+        let file = before[start..].match_indices('@').map(|(at, found)| (start + at, found)).rfind(is_file);
+        let word = &before[file.map_or(start, |(at, _)| at)..];
         Self { text: word.strip_prefix('@').unwrap_or(word), n_bytes: word.len(), quote: None }
     }
 
@@ -94,6 +97,12 @@ impl<'a> Token<'a> {
 /// Whether a quote after this character opens one; an apostrophe within a word does not.
 fn begins_quote(previous: char) -> bool {
     previous == '@' || is_boundary(previous)
+}
+
+/// Letters of scripts that are written without blanks between words: Chinese, Japanese and Thai.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}')
+        || matches!(c, '\u{20000}'..='\u{3ffff}' | '\u{0e01}'..='\u{0e4e}')
 }
 
 fn is_boundary(c: char) -> bool {
@@ -127,7 +136,9 @@ mod tests {
         check("see @", Some(Typed::File(token("", 1, None))));
         check("@src/ma", Some(Typed::File(token("src/ma", 7, None))));
         check("看，@源", Some(Typed::File(token("源", 4, None))));
-        check("看@源", None);
+        check("看@源", Some(Typed::File(token("源", 4, None))));
+        check("看一下@src/看a", Some(Typed::File(token("src/看a", 9, None))));
+        check("你好me@host.org", None);
         check("me@host.org", None);
         check("x=@a", Some(Typed::File(token("a", 2, None))));
         check("see @\"my fi", Some(Typed::File(token("my fi", 7, Some('"')))));
