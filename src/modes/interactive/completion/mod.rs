@@ -30,6 +30,8 @@ pub(super) use finder::{FileFinder, FileRequest, FoundFiles, Wanted};
 
 /// Maximum width of the first column, in cells, if there is a second one.
 const MAX_LABEL_CELLS: usize = 40;
+/// Of a text in the second column that has less room, too few letters would be left to say anything.
+const MIN_HELP_CELLS: usize = 10;
 
 /// What the choices depend on.
 pub(super) struct CompletionCx<'a> {
@@ -57,8 +59,10 @@ pub(super) struct Completion {
     n_requests: u64,
     /// Whether the suggestions belong to an earlier text, until an answer arrives.
     is_stale: bool,
-    /// Whether the user asked for paths, where none are offered otherwise.
+    /// Whether the user asked for paths, where none are offered otherwise, and the list follows the text.
     is_forced: bool,
+    /// Whether a path that is the only one replaces what was typed.
+    takes_only_path: bool,
     known: Known,
 }
 
@@ -212,6 +216,7 @@ impl Completion {
             self.ask_path(Token::last(editor.before_cursor()), cx);
         }
         self.is_forced = self.request.is_some() || self.is_stale;
+        self.takes_only_path = self.is_forced;
     }
 
     fn ask_path(&mut self, token: Token<'_>, cx: &CompletionCx<'_>) {
@@ -258,12 +263,12 @@ impl Completion {
         self.show_same(paths.map(|path| Suggestion::path(path, &replaced)).collect());
         self.is_stale = false;
         let is_single = found.is_done && found.paths.len() == 1;
-        if std::mem::take(&mut self.is_forced) && is_single { self.accept() } else { None }
+        if std::mem::take(&mut self.takes_only_path) && is_single { self.accept() } else { None }
     }
 
     fn show(&mut self, replaced: Replaced, suggestions: Vec<Suggestion>) {
         (self.replaced, self.asked, self.request) = (replaced, None, None);
-        (self.is_stale, self.is_forced) = (false, false);
+        (self.is_stale, self.is_forced, self.takes_only_path) = (false, false, false);
         self.show_same(suggestions);
     }
 
@@ -361,7 +366,9 @@ impl Completion {
         }
         let has_help = self.suggestions.iter().any(|one| !one.help.is_empty());
         let widest = self.suggestions.iter().map(|one| width(&one.label)).max().unwrap_or_default();
-        let label_width = if has_help { widest.min(MAX_LABEL_CELLS) } else { usize::from(columns) };
+        // What a command does matters more than all of its arguments.
+        let most = MAX_LABEL_CELLS.min(usize::from(columns) * 2 / 5);
+        let label_width = if has_help { widest.min(most) } else { usize::from(columns) };
         let suggestions = &self.suggestions;
         let items = Suggestions { suggestions, label_width, has_help, columns, theme };
         let mut rows = self.list.rows(&items, max_rows, (columns, theme));
@@ -444,7 +451,8 @@ impl Suggestion {
             let gap = " ".repeat(label_width.saturating_sub(width(&label)));
             let label = format!("{arrow}{label}{gap}");
             let room = total.saturating_sub(width(&label) + 2);
-            let help = truncate(&sanitize_line(&self.help), room, Ellipsis::One).into_owned();
+            let help = if room < MIN_HELP_CELLS { "" } else { &*self.help };
+            let help = truncate(&sanitize_line(help), room, Ellipsis::One).into_owned();
             let help = Run::new(format!("  {help}"), theme.style(Colour::Muted));
             Row::from_runs([Run::new(label, style), help])
         } else {

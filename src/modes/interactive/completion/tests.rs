@@ -337,6 +337,21 @@ fn tab_completes_a_path_and_applies_the_only_one() {
     let mut typing = Typing::of("");
     typing.force();
     assert_eq!(typing.wanted(), None);
+
+    // The list stays for arrow keys, and follows what is typed without replacing it.
+    let mut typing = Typing::of("ls pkg");
+    typing.force();
+    typing.find(&["pkg1/", "pkg2/"]);
+    typing.completion.select_next();
+    typing.update();
+    assert_eq!(typing.labels(), ["pkg1/", "pkg2/"]);
+    typing.set("ls pkg2");
+    assert_eq!(typing.find(&["pkg2/"]), None);
+    assert_eq!(typing.labels(), ["pkg2/"]);
+    typing.set("ls pkg2 ");
+    assert!(!typing.completion.is_open());
+    typing.set("ls pkg2 a");
+    assert_eq!(typing.wanted(), None, "the list was closed");
 }
 
 #[test]
