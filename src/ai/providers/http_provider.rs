@@ -268,9 +268,8 @@ impl Reading {
         Self { opened, pace: Pace::new(Instant::now()) }
     }
 
-    /// Reads until there are events to pass on, and appends them to `events`. Everything is read when it
-    /// arrives: many services send each event in a chunk of its own, and a chunk that waits holds up all
-    /// that have arrived behind it. Cancelling loses nothing of what was read.
+    /// Reads until there are events to pass on, and appends them to `events`. Cancelling loses nothing of
+    /// what was read.
     async fn read(
         &mut self,
         request: &Request,
@@ -278,38 +277,59 @@ impl Reading {
         clock: &Clock,
         events: &mut Vec<StreamEvent>,
     ) -> Result<(), Ending> {
-        let mut n_held_bytes = 0;
-        // The timers serve all chunks of a trickle that are passed on together.
-        let mut pass_on = pin!(tokio::time::sleep(Duration::ZERO));
         let mut silence_limit = pin!(silence(limit, clock));
-        loop {
-            let is_holding = n_held_bytes > 0;
+        let n_bytes = loop {
             let arrived = tokio::select! {
                 biased;
                 arrived = self.opened.source.next() => arrived?,
-                () = &mut pass_on, if is_holding => return Ok(()),
-                () = &mut silence_limit, if !is_holding => {
-                    return Err(Ending::Failed(silent("data", request, limit)));
-                }
+                () = &mut silence_limit => return Err(Ending::Failed(silent("data", request, limit))),
             };
-            let Some(arrived) = arrived else { return Err(Ending::Closed) };
-            self.opened.feed(&arrived, events).map_err(Ending::Failed)?;
-            if self.opened.answer.is_complete() {
-                return Ok(());
+            let n_bytes = self.opened.take(arrived, events)?;
+            if self.opened.answer.is_complete() || !events.is_empty() {
+                break n_bytes;
             }
-            if events.is_empty() {
-                silence_limit.set(silence(limit, clock));
-                continue;
-            }
-            if n_held_bytes == 0 {
-                let Some(at) = self.pace.pass_on_at(arrived.n_bytes(), Instant::now()) else { return Ok(()) };
-                pass_on.as_mut().reset(at);
-            }
-            n_held_bytes += arrived.n_bytes();
-            if n_held_bytes >= MAX_HELD_BYTES {
-                return Ok(());
-            }
+            silence_limit.set(silence(limit, clock));
+        };
+        if self.opened.answer.is_complete() {
+            return Ok(());
         }
+        let Some(at) = self.pace.pass_on_at(n_bytes, Instant::now()) else { return Ok(()) };
+        // What has arrived with it may be the whole answer.
+        let n_held_bytes = self.read_arrived(n_bytes, events).await?;
+        if self.opened.answer.is_complete() || n_held_bytes >= MAX_HELD_BYTES {
+            return Ok(());
+        }
+        // Each piece would wake several tasks. What comes meanwhile waits in the connection.
+        tokio::time::sleep_until(at).await;
+        self.read_arrived(n_held_bytes, events).await?;
+        Ok(())
+    }
+
+    /// Reads all that has arrived: many services send each event in a chunk of its own, and one that waits
+    /// holds up all behind it. Returns how many bytes are held, of which there were `n_held_bytes` before.
+    async fn read_arrived(
+        &mut self,
+        mut n_held_bytes: usize,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<usize, Ending> {
+        while !self.opened.answer.is_complete() && n_held_bytes < MAX_HELD_BYTES {
+            let arrived = tokio::select! {
+                biased;
+                arrived = self.opened.source.next() => arrived?,
+                () = turn_of_the_connection() => break,
+            };
+            n_held_bytes += self.opened.take(arrived, events)?;
+        }
+        Ok(n_held_bytes)
+    }
+}
+
+/// Lets the task of the connection pass on the next chunk, if it has one.
+async fn turn_of_the_connection() {
+    /// One to wake it, and one in which it runs.
+    const N_TURNS: usize = 2;
+    for _ in 0..N_TURNS {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -347,12 +367,15 @@ fn ended(end: SocketEnd) -> Ending {
 }
 
 impl Opened {
-    /// Reads what arrived and appends the events it completes.
-    fn feed(&mut self, arrived: &Arrived, out: &mut Vec<StreamEvent>) -> Result<(), RequestError> {
-        match arrived {
+    /// Reads what arrived, `None` at the end, and appends the events it completes. Returns its bytes.
+    fn take(&mut self, arrived: Option<Arrived>, out: &mut Vec<StreamEvent>) -> Result<usize, Ending> {
+        let Some(arrived) = arrived else { return Err(Ending::Closed) };
+        let fed = match &arrived {
             Arrived::Bytes(bytes) => self.answer.feed(bytes, out),
             Arrived::Events(events) => events.iter().try_for_each(|event| self.answer.read(event, out)),
-        }
+        };
+        fed.map_err(Ending::Failed)?;
+        Ok(arrived.n_bytes())
     }
 }
 
@@ -646,9 +669,12 @@ async fn read_rest(response: &mut Response) {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
+    use tokio::sync::mpsc;
 
     use super::*;
     use crate::ai::api::Decode;
@@ -688,18 +714,34 @@ mod tests {
         n_deltas: usize,
     }
 
-    /// Reads an answer of `n` tokens, of which one arrives `every` time in a chunk of its own.
-    async fn arrive(n: usize, every: Duration) -> Arrived {
-        let chunk = |n: usize| match n {
+    /// The chunk of a token, of which `left` follow.
+    fn chunk(left: usize) -> String {
+        match left {
             0 => "data: [DONE]\n\n".to_owned(),
             n => format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{n} \"}}}}]}}\n\n"),
-        };
-        let chunks = stream::iter((0..n).rev()).then(move |left| async move {
-            if !every.is_zero() {
-                tokio::time::sleep(every).await;
+        }
+    }
+
+    /// Reads an answer of `n` tokens, of which one arrives `every` time in a chunk of its own, whether or not
+    /// anybody reads.
+    async fn arrive(n: usize, every: Duration) -> Arrived {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            for left in (0..n).rev() {
+                if !every.is_zero() {
+                    tokio::time::sleep(every).await;
+                }
+                sender.send(chunk(left)).unwrap();
             }
-            Ok::<_, io::Error>(chunk(left))
         });
+        let chunks = stream::unfold(receiver, async |mut receiver| {
+            let chunk = receiver.recv().await?;
+            Some((Ok::<_, io::Error>(chunk), receiver))
+        });
+        read_all(Response::from(http::Response::new(reqwest::Body::wrap_stream(chunks)))).await
+    }
+
+    async fn read_all(response: Response) -> Arrived {
         let request = Request {
             model: Arc::new(Model { api: Api::OPENAI_COMPLETIONS, ..Model::default() }),
             credential: Credential::None,
@@ -708,8 +750,7 @@ mod tests {
         };
         let codec = api::find(&request.model.api).unwrap();
         let answer = Answer::new(codec, &request, Some("text/event-stream"));
-        let body = reqwest::Body::wrap_stream(chunks);
-        let source = Source::Http(Response::from(http::Response::new(body)));
+        let source = Source::Http(response);
         let reading = Reading::new(Opened { source, answer, no_socket: None });
         let options = HttpOptions { idle_timeout: None, ..HttpOptions::default() };
         let mut driver = Driver {
@@ -749,12 +790,34 @@ mod tests {
         assert!(n_deltas <= times.len(), "{n_deltas}");
     }
 
+    #[tokio::test]
+    async fn chunks_that_a_connection_holds_are_read_together() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1_024];
+            let _n_bytes = socket.read(&mut request).await.unwrap();
+            let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_owned();
+            let chunks = (0..1_000).rev().map(chunk);
+            let chunks = chunks.map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len()));
+            let answer: String = iter::once(head).chain(chunks).chain(["0\r\n\r\n".to_owned()]).collect();
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let Arrived { times, text, .. } = read_all(reqwest::get(url).await.unwrap()).await;
+        assert_eq!(text, countdown(1_000));
+        assert!(times.len() < 60, "{}", times.len());
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn a_trickle_ends_when_its_last_chunk_arrives_and_is_passed_on_in_batches() {
+    async fn a_trickle_is_read_and_passed_on_in_batches() {
+        /// See `transport::pace`.
+        const BATCH: Duration = Duration::from_millis(34);
         let every = Duration::from_millis(7);
         let Arrived { times, text, n_deltas } = arrive(1_500, every).await;
         assert_eq!(text, countdown(1_500));
-        assert_eq!(times.last(), Some(&(every * 1_500)));
+        let ended = *times.last().unwrap();
+        assert!((every * 1_500..=every * 1_500 + BATCH).contains(&ended), "{ended:?}");
         assert!((300..350).contains(&times.len()), "{}", times.len());
         assert!(n_deltas <= times.len(), "{n_deltas}");
     }

@@ -1,8 +1,8 @@
 //! Lets the events of an answer collect while they trickle.
 //!
-//! Every batch wakes the tasks of loop, session and front end. A service that sends each token by itself
-//! would wake them more often than any screen is drawn. Only what has been read waits, never the reading:
-//! what arrived together must stay together.
+//! Every batch wakes the tasks of reader, loop, session and front end. A service that sends each token by
+//! itself would wake them more often than any screen is drawn. The end of an answer that trickles is known up to
+//! one interval late.
 
 use std::time::Duration;
 
