@@ -1,6 +1,7 @@
 //! The two lines at the bottom: directory, usage and model.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::ai::{Quota, QuotaWindow, ThinkingLevel};
 use crate::session::{SessionState, Totals};
@@ -12,14 +13,53 @@ use crate::util::paths;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Footer {
     pub(super) branch: Option<String>,
+    drawn: Option<Drawn>,
 }
+
+/// The rows of the last frame, and what they were made of.
+#[derive(Debug, Clone)]
+struct Drawn {
+    session: Arc<SessionState>,
+    branch: Option<String>,
+    limits: Option<Limits>,
+    columns: u16,
+    /// See [`Theme::generation`].
+    theme: u64,
+    rows: Vec<Row>,
+}
+
+/// A text about limits, with a colour if one is nearly used up.
+type Limits = (String, Option<Token>);
 
 impl Footer {
     pub(super) fn rows(
+        &mut self,
+        session: &Arc<SessionState>,
+        home: Option<&Path>,
+        now_ms: u64,
+        columns: u16,
+        theme: &Theme,
+    ) -> Vec<Row> {
+        let limits = session.quota.as_deref().and_then(|quota| limits(quota, now_ms));
+        // While an answer arrives, nothing of it changes from frame to frame.
+        if let Some(drawn) = &self.drawn
+            && Arc::ptr_eq(&drawn.session, session)
+            && (&drawn.branch, &drawn.limits) == (&self.branch, &limits)
+            && (drawn.columns, drawn.theme) == (columns, theme.generation())
+        {
+            return drawn.rows.clone();
+        }
+        let rows = self.draw(session, home, limits.clone(), columns, theme);
+        let (session, branch, theme) = (Arc::clone(session), self.branch.clone(), theme.generation());
+        self.drawn = Some(Drawn { session, branch, limits, columns, theme, rows: rows.clone() });
+        rows
+    }
+
+    fn draw(
         &self,
         session: &SessionState,
         home: Option<&Path>,
-        now_ms: u64,
+        limits: Option<Limits>,
         columns: u16,
         theme: &Theme,
     ) -> Vec<Row> {
@@ -35,7 +75,7 @@ impl Footer {
             left.push(' ');
         }
         let mut row = Row::from_runs([Run::new(left, dim), Run::new(context, context_style)]);
-        if let Some((text, token)) = session.quota.as_deref().and_then(|quota| limits(quota, now_ms)) {
+        if let Some((text, token)) = limits {
             let text = format!(" {text}");
             // What the user has to know now needs no room left over.
             if token.is_some() || row.width() + width(&text) + 2 + width(&model(session, false)) <= columns {
@@ -97,7 +137,7 @@ fn totals(totals: &Totals, session: &SessionState) -> String {
 
 /// The used shares of a plan's windows, and of other limits that are nearly used up, with a
 /// colour if one is. `now_ms` is in milliseconds since the Unix epoch.
-fn limits(quota: &Quota, now_ms: u64) -> Option<(String, Option<Token>)> {
+fn limits(quota: &Quota, now_ms: u64) -> Option<Limits> {
     let is_low = |window: &&QuotaWindow| window.used >= 0.8;
     let shown: Vec<&QuotaWindow> = (quota.windows.iter())
         .filter(|window| !window.is_over(now_ms) && (window.is_plan || is_low(window)))
