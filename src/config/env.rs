@@ -36,6 +36,12 @@ impl Env {
         self.path("TMPDIR").unwrap_or_else(std::env::temp_dir)
     }
 
+    /// Where a program is, by `PATH`.
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let search_path = self.path("PATH")?;
+        std::env::split_paths(&search_path).map(|folder| folder.join(name)).find(|path| path.is_file())
+    }
+
     /// Whether the variable has a value.
     pub fn is_set(&self, name: &str) -> bool {
         self.path(name).is_some()

@@ -268,6 +268,16 @@ async fn an_external_editor_gets_the_main_screen_without_the_mouse() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn terminal_is_not_given_away_if_no_editor_is_there() {
+    let home = TestHome::new();
+    let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("PATH", "/nowhere")]);
+    pty.wait_idle();
+    pty.keys("draft\x07");
+    pty.wait_text("no editor found");
+    assert!(!pty.text_log().contains("\x1b[?2004l"), "{}", pty.text_log());
+}
+
 /// The program in its project, with this shell script as the editor.
 async fn start_with_editor(screen: &str, script: &str) -> (SseServer, TestHome, Pty) {
     let server = SseServer::start([]).await;

@@ -207,7 +207,7 @@ pub const ROWS: &[Row] = &[
     Row::new("copilotClientId", Kind::Text, "null", "Client id of the GitHub OAuth app used for Copilot sign-ins").user_only().at_start(),
     Row::new("shellPath", Kind::Text, "null", "Shell that runs commands [default: bash]").at_start(),
     Row::new("shellCommandPrefix", Kind::Text, "null", "Line inserted before every command").at_start(),
-    Row::new("externalEditor", Kind::Text, "null", "Editor for prompts outside pi, with its arguments [default: $VISUAL, $EDITOR or nano]"),
+    Row::new("externalEditor", Kind::Text, "null", "Editor for prompts outside pi, with its arguments [default: $VISUAL, $EDITOR, or the first of nano, vim and vi that is installed]"),
     Row::new("autocompleteMaxVisible", Kind::Count { least: 3, most: 20 }, "6", "Suggestions shown at once while you type a command or path"),
     Row::new("editorPaddingX", Kind::Count { least: 0, most: 3 }, "0", "Blank columns left and right of the text in the editor"),
     Row::new("outputPad", Kind::Count { least: 0, most: 1 }, "1", "Blank columns left and right of answers and thinking"),

@@ -10,14 +10,67 @@ use tokio::process::{Child, Command};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::config::Env;
+use crate::config::{Env, Settings};
 use crate::util::os;
+
+/// Editors that pi looks for if the user names none, in this order.
+const EDITORS: [&str; 3] = ["nano", "vim", "vi"];
+
+/// What a shell exits with if there is no such command.
+const NOT_FOUND: i32 = 127;
 
 /// How long an editor may take to end by itself after a signal that it may have received too. A second one
 /// would keep some from saving what they have.
 const OWN_SIGNAL: Duration = Duration::from_millis(300);
 /// The same after it was asked to.
 const END_LIMIT: Duration = Duration::from_secs(1);
+
+/// The command line that edits a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EditorCommand {
+    pub(super) line: String,
+    pub(super) source: EditorSource,
+}
+
+/// What names an editor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EditorSource {
+    Setting,
+    Variable(&'static str),
+    /// Nothing: it is the first of [`EDITORS`] that is installed.
+    Default,
+}
+
+impl EditorCommand {
+    /// That of the setting, of the environment, or one that is installed.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn of(settings: &Settings, env: &Env) -> Result<Self, String> {
+        let of_setting = || Some((settings.external_editor.clone()?, EditorSource::Setting));
+        let of_variable = |name| Some((env.get(name)?, EditorSource::Variable(name)));
+        let named = of_setting().into_iter().chain(["VISUAL", "EDITOR"].into_iter().filter_map(of_variable));
+        let mut named = named.filter(|(line, _)| !line.trim().is_empty());
+        let (line, source) = named
+            .next()
+            .or_else(|| Some((installed(env)?.to_owned(), EditorSource::Default)))
+            .ok_or_else(none_found)?;
+        Ok(Self { line: line.trim().to_owned(), source })
+    }
+}
+
+/// The editor that is used if the user names none.
+fn installed(env: &Env) -> Option<&'static str> {
+    // There the shell that starts it has a search path of its own.
+    let is_there = |name: &&str| cfg!(windows) || env.find_program(name).is_some();
+    EDITORS.into_iter().find(is_there)
+}
+
+/// What to do without an editor.
+fn none_found() -> String {
+    let [first, second, third] = EDITORS;
+    format!("no editor found; install {first}, {second} or {third}, or set externalEditor, VISUAL or EDITOR")
+}
 
 /// How the time ended in which an editor had the terminal.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,14 +92,11 @@ pub(super) struct ExternalEditor {
 }
 
 impl ExternalEditor {
-    /// Opens `text` in the command line `editor`, or that of the environment.
+    /// Opens `text` in the command line `command`.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub(super) fn start(text: &str, editor: Option<&str>, env: &Env) -> Result<Self, String> {
-        let editor = editor.map(str::trim).filter(|editor| !editor.is_empty()).map(str::to_owned);
-        let editor = editor.or_else(|| env.get("VISUAL")).or_else(|| env.get("EDITOR"));
-        let command = editor.unwrap_or_else(|| "nano".to_owned());
+    pub(super) fn start(text: &str, command: &str) -> Result<Self, String> {
         let mut file =
             tempfile::Builder::new().prefix("pi-").suffix(".md").tempfile().map_err(|e| e.to_string())?;
         file.write_all(text.as_bytes()).map_err(|error| error.to_string())?;
@@ -58,7 +108,7 @@ impl ExternalEditor {
             .arg(file.path())
             .spawn()
             .map_err(|error| format!("cannot start {command}: {error}"))?;
-        Ok(Self { command, before: text.to_owned(), file, child })
+        Ok(Self { command: command.to_owned(), before: text.to_owned(), file, child })
     }
 
     /// Waits until it ends. Cancel safe.
@@ -99,9 +149,13 @@ impl ExternalEditor {
             (Ok(status), Ok(saved)) if status.success() => String::from_utf8(saved)
                 .map(without_last_break)
                 .map_err(|_| self.keep(&format!("the text that {command} saved is not UTF-8"))),
-            (Ok(status), _) if !status.success() && is_same => Err(format!(
-                "{command} failed ({status}); set externalEditor, VISUAL or EDITOR to use another editor"
-            )),
+            (Ok(status), _) if !status.success() && is_same => {
+                let is_missing = status.code() == Some(NOT_FOUND);
+                let problem = if is_missing { "was not found" } else { "failed" };
+                Err(format!(
+                    "{command} {problem} ({status}); set externalEditor, VISUAL or EDITOR to use another editor"
+                ))
+            }
             (Ok(status), Ok(_)) => Err(self.keep(&format!("{command} failed ({status})"))),
             (Ok(_), Err(error)) => {
                 self.file.disable_cleanup(true);
@@ -152,7 +206,7 @@ mod tests {
     /// What comes of an editor that runs this script on a file with `before`, and the file.
     async fn after(script: &str) -> (Result<String, String>, Option<String>, PathBuf) {
         let editor = format!("sh -c '{script}' editor");
-        let mut editor = ExternalEditor::start("before", Some(&editor), &Env::of(&[])).unwrap();
+        let mut editor = ExternalEditor::start("before", &editor).unwrap();
         let ended = editor.ended().await;
         let path = editor.file.path().to_owned();
         (editor.text_after(&ended), editor.saved_text(), path)
@@ -200,6 +254,36 @@ mod tests {
         assert!(text.unwrap_err().ends_with("VISUAL or EDITOR to use another editor"));
         assert_eq!(saved, None);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn editor_that_is_not_there_is_told_from_one_that_fails() {
+        let mut editor = ExternalEditor::start("before", "no-such-editor --wait 2>&-").unwrap();
+        let ended = editor.ended().await;
+        let error = editor.text_after(&ended).unwrap_err();
+        assert!(error.starts_with("no-such-editor --wait 2>&- was not found ("), "{error}");
+    }
+
+    #[test]
+    fn editor_is_the_users_choice_or_the_first_that_is_installed() {
+        let bin = tempfile::tempdir().unwrap();
+        let path = bin.path().to_str().unwrap();
+        let command = |setting: Option<&str>, variables: &[(&str, &str)]| {
+            let settings = Settings { external_editor: setting.map(str::to_owned), ..Settings::default() };
+            EditorCommand::of(&settings, &Env::of(&[variables, &[("PATH", path)]].concat()))
+                .map(|command| (command.line, command.source))
+        };
+        let found = |line: &str, source| Ok((line.to_owned(), source));
+        let problem = command(None, &[("VISUAL", " ")]).unwrap_err();
+        assert!(problem.starts_with("no editor found; install nano, vim or vi, or set "), "{problem}");
+        for name in ["vi", "vim", "nano"] {
+            fs::write(bin.path().join(name), "").unwrap();
+            assert_eq!(command(None, &[]), found(name, EditorSource::Default));
+        }
+        let both = [("EDITOR", "ed"), ("VISUAL", "code --wait")];
+        assert_eq!(command(None, &both), found("code --wait", EditorSource::Variable("VISUAL")));
+        assert_eq!(command(Some(" "), &both[..1]), found("ed", EditorSource::Variable("EDITOR")));
+        assert_eq!(command(Some(" mine -x "), &both), found("mine -x", EditorSource::Setting));
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use super::external_editor::{Edited, ExternalEditor};
+use super::external_editor::{Edited, EditorCommand, ExternalEditor};
 use super::msg::EffectDone;
 use super::terminal::{Stop, Suspended};
 use super::{Interactive, TERMINAL_GONE};
@@ -70,11 +70,17 @@ async fn suspend(interactive: &mut Interactive, stop: Stop) -> io::Result<Option
 
 /// Lets the user edit `text`. Returns the exit code if pi must end.
 async fn edit(interactive: &mut Interactive, text: &str) -> Option<u8> {
+    let settings = &interactive.app.session.settings.values;
+    let command = match EditorCommand::of(settings, &interactive.effects.env) {
+        Ok(command) => command.line,
+        Err(problem) => {
+            interactive.on_effect_done(EffectDone::Edited(Err(problem)));
+            return None;
+        }
+    };
     prepare(interactive);
-    let Interactive { app, terminal, effects, .. } = &mut *interactive;
-    let editor = app.session.settings.values.external_editor.clone();
-    let start = || ExternalEditor::start(text, editor.as_deref(), &effects.env);
-    let edited = terminal.lend_to(app, start).await;
+    let Interactive { app, terminal, .. } = &mut *interactive;
+    let edited = terminal.lend_to(app, || ExternalEditor::start(text, &command)).await;
     on_resumed(interactive);
     let (text, code) = match edited {
         Edited::Text(text) => (Some(Ok(text)), None),

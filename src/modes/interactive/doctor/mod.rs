@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ai::Catalog;
-use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS, Settings};
+use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS};
 use crate::session::{ResourceOptions, bash_config};
 use crate::tui::term::{TerminalReply, ask_terminal};
 use crate::util::{counted, os};
 
 use super::appearance::{Looks, in_tmux, questions};
 use super::effects::Effects;
+use super::external_editor::{EditorCommand, EditorSource};
 use super::keybindings;
 use super::msg::EffectDone;
 use super::reports::{ReportDone, ReportKind};
@@ -239,10 +240,11 @@ impl Report {
     fn programs(&mut self, input: &DoctorInput<'_>) {
         let env = input.env;
         let found = |name: &str| {
-            program(env, name).map_or_else(|| "not found".to_owned(), |path| path.display().to_string())
+            env.find_program(name).map_or_else(|| "not found".to_owned(), |path| path.display().to_string())
         };
-        let (command, editor) = editor(&input.settings.values, env);
-        self.advice.extend(editor_advice(&command, env));
+        let editor = EditorCommand::of(&input.settings.values, env);
+        self.advice.extend(editor_advice(&editor, env));
+        let editor = describe_editor(&editor);
         let set: Vec<&str> = VARIABLES.iter().copied().filter(|name| env.is_set(name)).collect();
         let set = if set.is_empty() { "none".to_owned() } else { set.join(", ") };
         self.section(
@@ -337,23 +339,27 @@ fn describe_sessions(path: &Path, dirs: &Dirs) -> String {
     format!("{shown} ({})", counted(n_sessions as u64, "session"))
 }
 
-/// The command that edits a prompt, and the same with what names it.
-fn editor(settings: &Settings, env: &Env) -> (String, String) {
-    let of_setting = settings.external_editor.clone().map(|command| (command, "setting externalEditor"));
-    let of_variable = || ["VISUAL", "EDITOR"].iter().find_map(|name| Some((env.get(name)?, *name)));
-    match of_setting.or_else(of_variable) {
-        Some((command, source)) => {
-            let shown = format!("{command} ({source})");
-            (command, shown)
-        }
-        None => ("nano".to_owned(), "nano, as VISUAL and EDITOR are not set".to_owned()),
+/// The command that edits a prompt, with what names it, or what is missing.
+fn describe_editor(editor: &Result<EditorCommand, String>) -> String {
+    match editor {
+        Ok(EditorCommand { line, source }) => match source {
+            EditorSource::Setting => format!("{line} (setting externalEditor)"),
+            EditorSource::Variable(name) => format!("{line} ({name})"),
+            EditorSource::Default => format!("{line}, as VISUAL and EDITOR are not set"),
+        },
+        Err(_) => "not found".to_owned(),
     }
 }
 
 /// What to do about an editor that is not there. A quoted path is not looked for.
-fn editor_advice(command: &str, env: &Env) -> Option<String> {
+fn editor_advice(editor: &Result<EditorCommand, String>, env: &Env) -> Option<String> {
+    let command = match editor {
+        Ok(command) => &command.line,
+        Err(problem) => return Some(problem.clone()),
+    };
     let name = command.split_whitespace().next().filter(|name| !name.contains(['"', '\'']))?;
-    let is_there = if name.contains('/') { Path::new(name).is_file() } else { program(env, name).is_some() };
+    let is_there =
+        if name.contains('/') { Path::new(name).is_file() } else { env.find_program(name).is_some() };
     (!is_there)
         .then(|| format!("install {name}, or name your editor in VISUAL: prompts cannot be edited in {name}"))
 }
@@ -373,12 +379,6 @@ fn host(address: &str) -> Option<&str> {
     let authority = rest.split(['/', '?']).next()?;
     // A name and password would come first.
     authority.rsplit('@').next().filter(|host| !host.is_empty())
-}
-
-/// Where a program is.
-fn program(env: &Env, name: &str) -> Option<PathBuf> {
-    let search_path = env.get("PATH")?;
-    std::env::split_paths(&search_path).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 #[cfg(test)]
@@ -557,7 +557,9 @@ pub(super) mod tests {
             TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
         let report = |variables: &[(&str, &str)]| report(variables, &[], &facts).replace("\n     ", " ");
         let missing = "or name your editor in VISUAL";
-        assert!(report(&[]).contains(&format!("install nano, {missing}")));
+        assert!(
+            report(&[]).contains("no editor found; install nano, vim or vi, or set externalEditor, VISUAL")
+        );
         assert!(report(&[("EDITOR", "/nowhere/vi -f")]).contains(&format!("install /nowhere/vi, {missing}")));
         assert!(!report(&[("EDITOR", "bash -c cat"), ("VISUAL", "")]).contains(missing));
     }

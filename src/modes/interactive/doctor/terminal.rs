@@ -9,7 +9,7 @@ use crate::tui::theme::{ColorDepth, TerminalColors};
 
 use super::super::appearance::{Looks, in_tmux, is_xterm};
 use super::super::{pictures, terminal_env};
-use super::{DoctorInput, program};
+use super::DoctorInput;
 
 /// What was found out about the terminal.
 pub(super) struct TerminalFacts {
@@ -109,7 +109,7 @@ pub(super) fn advice(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Vec<Stri
         ),
         (!is_utf8, "set LANG to a UTF-8 locale such as C.UTF-8; other text may look wrong"),
         (
-            env.is_set("WAYLAND_DISPLAY") && program(env, "wl-paste").is_none(),
+            env.is_set("WAYLAND_DISPLAY") && env.find_program("wl-paste").is_none(),
             "install wl-clipboard to paste images from the Wayland clipboard",
         ),
     ];
