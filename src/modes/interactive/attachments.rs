@@ -17,8 +17,8 @@ const MAX_DROPPED: usize = 20;
 /// Names of files that may be images.
 const ENDINGS: [&str; 6] = ["png", "jpg", "jpeg", "gif", "webp", "bmp"];
 
-/// The images by number. They stay until the prompt is sent, because undo may bring a marker
-/// back.
+/// The images by number. They stay until the editor is emptied for good, because undo may bring a
+/// marker back.
 #[derive(Debug, Default)]
 pub(super) struct Attachments {
     images: BTreeMap<usize, Image>,
@@ -30,6 +30,11 @@ impl Attachments {
         let number = self.images.last_key_value().map_or(1, |(last, _)| last + 1);
         self.images.insert(number, image);
         number
+    }
+
+    /// Takes back an image whose number no text ever had.
+    pub(super) fn withdraw(&mut self, number: usize) {
+        self.images.remove(&number);
     }
 
     pub(super) fn clear(&mut self) {

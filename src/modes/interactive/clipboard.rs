@@ -47,7 +47,9 @@ pub(super) fn on_done(app: &mut App, done: AttachDone, out: &mut Vec<Effect>) {
             for (text, image) in images {
                 let number = app.input.prompt.attachments.add(image);
                 // The user may have changed the path in the meantime; then it stays a path.
-                replace_by_image(&mut app.input.prompt.composer, &text, number);
+                if !replace_by_image(&mut app.input.prompt.composer, &text, number) {
+                    app.input.prompt.attachments.withdraw(number);
+                }
             }
         }
     }

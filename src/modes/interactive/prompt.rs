@@ -131,8 +131,9 @@ impl PromptEditor {
         }
         if let Submission::Prompt(prompt) | Submission::MissingSkill(prompt) = &mut submission {
             *prompt = self.attachments.prompt(&prompt.text);
-            self.attachments.clear();
         }
+        // Undo brings nothing back from here on, so the numbers begin at 1 again.
+        self.attachments.clear();
         submission
     }
 
@@ -475,6 +476,30 @@ mod tests {
         assert_eq!(later.draft(&[], no_provider).0.images, []);
         later.composer.handle(EditorAction::Undo);
         assert_eq!(later.draft(&[], no_provider).0.images, [image("a")]);
+    }
+
+    #[test]
+    fn numbers_of_images_begin_again_with_whatever_leaves_the_editor() {
+        let mut prompt = PromptEditor::new();
+        let attach = |prompt: &mut PromptEditor, name: &str| {
+            let (data, mime_type) = (name.to_owned(), "image/png".to_owned());
+            let number = prompt.attachments.add(Image { data, mime_type, extra: Extra::new() });
+            insert_image(&mut prompt.composer, number);
+        };
+        for typed in ["a prompt", "!true", "/model demo"] {
+            attach(&mut prompt, "first");
+            assert_eq!(prompt.composer.text(), "[image #1] ", "before {typed}");
+            prompt.clear();
+            // Undo may bring the first one back, and it stays the picture that it was.
+            attach(&mut prompt, "second");
+            assert_eq!(prompt.composer.text(), "[image #2] ");
+            prompt.composer.handle(EditorAction::Undo);
+            prompt.composer.handle(EditorAction::Undo);
+            assert_eq!(prompt.draft(&[], no_provider).0.images[0].data, "first");
+            prompt.composer.set_text(typed);
+            prompt.take(&session(), no_provider);
+            assert!(prompt.is_blank(), "{typed}");
+        }
     }
 
     #[test]
