@@ -182,9 +182,12 @@ fn pastes_are_cleaned_and_paths_kept_apart() {
     let mut composer = editor("see");
     composer.paste("/tmp/a\tb\r\nc\u{1b}");
     assert_eq!(composer.text(), "see /tmp/a    b\nc");
-    for (pasted, expected) in
-        [("'/tmp/a b'", "and '/tmp/a b'"), ("\"~/a b\"", "and \"~/a b\""), ("'s", "and's")]
-    {
+    for (pasted, expected) in [
+        ("'/tmp/a b'", "and '/tmp/a b'"),
+        ("\"~/a b\"", "and \"~/a b\""),
+        ("file:///tmp/a.png", "and file:///tmp/a.png"),
+        ("'s", "and's"),
+    ] {
         composer.set_text("and");
         composer.paste(pasted);
         assert_eq!(composer.text(), expected);

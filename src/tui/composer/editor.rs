@@ -220,7 +220,7 @@ impl Composer {
     }
 
     /// Inserts pasted text, cleaned by [`normalize_paste`]. A large one becomes a
-    /// marker; a path directly after a word gets a space in front.
+    /// marker; a path, or the address of a file, directly after a word gets a space in front.
     pub fn paste(&mut self, text: &str) {
         let text = &normalize_paste(text);
         self.jump = None;
@@ -228,7 +228,7 @@ impl Composer {
         let before = self.before_cursor().chars().next_back();
         // Terminals quote the paths of dropped files whose names contain spaces.
         let unquoted = text.strip_prefix(['\'', '"']).unwrap_or(text);
-        let path_like = unquoted.starts_with(['/', '~']) || unquoted.starts_with("./");
+        let path_like = ["/", "~", "./", "file://"].iter().any(|start| unquoted.starts_with(start));
         if path_like && before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
             self.model.insert(" ");
         }
