@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::session::Header;
 use crate::util::escapes::without_escapes;
 use crate::util::paths::with_tilde;
+use crate::util::visible::spell_out;
 
 use super::exit;
 
@@ -119,7 +120,7 @@ fn one_line(error: &anyhow::Error) -> String {
 /// Prints notes for the user before anything starts, one line each.
 pub fn report_notes(notes: &[String]) {
     for note in notes {
-        write_err(&format!("pi: {note}"));
+        write_err(&format!("pi: {}", spell_out(note, Some(" ")).0));
     }
 }
 

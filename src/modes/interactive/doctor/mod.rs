@@ -12,6 +12,7 @@ use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS};
 use crate::session::{ResourceOptions, bash_config};
 use crate::tui::term::{TerminalReply, ask_terminal};
+use crate::util::visible::spell_out;
 use crate::util::{counted, os};
 
 use super::appearance::{Looks, in_tmux, questions};
@@ -272,7 +273,7 @@ impl Report {
             let indent = " ".repeat(first.len());
             let options =
                 textwrap::Options::new(TEXT_WIDTH).initial_indent(&first).subsequent_indent(&indent);
-            text.push_str(&(textwrap::fill(advice, options) + "\n"));
+            text.push_str(&(textwrap::fill(&spell_out(advice, Some(" ")).0, options) + "\n"));
         }
         if self.advice.is_empty() {
             text.push_str("  nothing\n");
@@ -284,7 +285,7 @@ impl Report {
     fn markdown(&self) -> String {
         let mut text = "## What to change\n\n".to_owned();
         for (number, advice) in (1..).zip(&self.advice) {
-            text.push_str(&[&format!("{number}. "), advice, "\n"].concat());
+            text.push_str(&[&format!("{number}. "), &spell_out(advice, Some(" ")).0, "\n"].concat());
         }
         if self.advice.is_empty() {
             text.push_str("Nothing.\n");
@@ -493,7 +494,8 @@ pub(super) mod tests {
     fn unknown_and_broken_themes_are_named() {
         let facts =
             TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
-        let files = [("settings.json", r#"{"theme": "drak"}"#), ("themes/mine.json", "{}")];
+        let settings = r#"{"theme": "drak/x\u001b[31m"}"#;
+        let files = [("settings.json", settings), ("themes/mine.json", "{}")];
         let report = report(&[], &files, &facts).replace("\n     ", " ");
         assert!(
             report
@@ -504,6 +506,7 @@ pub(super) mod tests {
             report.contains("theme \"mine\": ~/.pi/agent/themes/mine.json: theme lacks name"),
             "{report}"
         );
+        assert!(report.contains("theme \"x<U+001B>[31m\": there is no "), "{report}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::config::{EffectiveSettings, Layer, ROWS, Row as Setting, SettingChang
 use crate::session::{SessionCommand, SessionState};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::wrap_plain;
+use crate::tui::text::{visible_line, wrap_plain};
 use crate::tui::theme::Token;
 use crate::tui::widgets::{DialogCx, Field, Hints, Picker, PickerItem, PickerOutcome};
 
@@ -101,7 +101,7 @@ fn items(settings: &EffectiveSettings) -> Vec<PickerItem<&'static Setting>> {
         };
         let restart = if row.at_start { " · applies when pi starts again" } else { "" };
         PickerItem::new(row, row.key)
-            .note(format!("{value}{origin}"))
+            .note(format!("{}{origin}", visible_line(&value)))
             .detail(format!("{}{restart}", row.help))
             .prose(row.help)
     };
@@ -219,6 +219,9 @@ mod tests {
         let screen = shown(&mut dialog("theme", vec![flag]), 8);
         assert!(screen.contains("→ theme ") && screen.contains("\"light\" · command line"), "{screen}");
         assert!(screen.contains("dark, light, system"), "{screen}");
+        let flag = SettingChange::set("theme", Value::from("da\u{9b}rk\u{202e}")).unwrap();
+        let screen = shown(&mut dialog("theme", vec![flag]), 8);
+        assert!(screen.contains("\"da<U+009B>rk<U+202E>\""), "{screen}");
         assert!(shown(&mut dialog("shellPath", vec![]), 8).contains("none"));
         assert!(shown(&mut dialog("shellPath", vec![]), 8).contains("applies when pi starts again"));
     }

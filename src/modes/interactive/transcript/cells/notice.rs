@@ -1,6 +1,6 @@
 //! Lines about the program and about failed answers.
 
-use crate::tui::text::{Row, sanitize};
+use crate::tui::text::{Row, visible};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
@@ -82,7 +82,8 @@ impl NoticeCell {
             Tone::Error => ("Error: ", Token::Error),
             Tone::Failure => ("", Token::Error),
         };
-        let text = sanitize(self.text.trim());
+        // It may name what is in a file of the user, where nothing may be hidden.
+        let text = visible(self.text.trim());
         if text.is_empty() {
             return Vec::new();
         }

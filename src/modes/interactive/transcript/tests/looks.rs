@@ -752,6 +752,24 @@ fn commands_of_the_user() {
 }
 
 #[test]
+fn what_cannot_be_seen_in_a_notice_is_spelt_out() {
+    let mut stage = TranscriptStage::new();
+    for level in [NoticeLevel::Warning, NoticeLevel::Error] {
+        stage
+            .transcript
+            .notice(level, "theme \"da\u{1b}[31mrk\": there is no\n\tda\u{1b}[31mrk.json\u{202e}");
+    }
+    insta::assert_snapshot!(stage.text(60), @r#"
+    |
+    | Warning: theme "da<U+001B>[31mrk": there is no
+    |    da<U+001B>[31mrk.json<U+202E>
+    |
+    | Error: theme "da<U+001B>[31mrk": there is no
+    |    da<U+001B>[31mrk.json<U+202E>
+    "#);
+}
+
+#[test]
 fn notices_of_one_level_replace_each_other_until_something_follows() {
     let mut stage = TranscriptStage::new();
     for (level, text) in [
