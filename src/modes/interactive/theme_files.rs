@@ -4,6 +4,7 @@
 //! `.pi/themes` of a trusted project and its setting `themes`, the user's setting `themes`,
 //! `~/.pi/agent/themes`.
 
+use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -150,11 +151,10 @@ impl ThemePlaces<'_> {
         if json.len() as u64 == MAX_THEME_BYTES {
             return Err(format!("{shown}: larger than 1 MiB, so it is no theme"));
         }
-        Theme::parse(&json, depth).map_err(|error| {
-            match error.key().and_then(|key| line_of_key(&json, key)) {
-                Some(line) => format!("{shown}:{line}: {error}"),
-                None => format!("{shown}: {error}"),
-            }
+        let json = json.strip_prefix('\u{feff}').unwrap_or(&json);
+        Theme::parse(json, depth).map_err(|error| match error.key().and_then(|key| line_of_key(json, key)) {
+            Some(line) => format!("{shown}:{line}: {error}"),
+            None => format!("{shown}: {error}"),
         })
     }
 
@@ -210,7 +210,7 @@ impl ThemePlaces<'_> {
     /// [`Self::theme`] reports for it. Blocks: reads every file.
     pub(super) fn problems_of_others(&self, setting: &str) -> Vec<String> {
         let (files, _) = self.files();
-        let mut problems = self.unreadable_names();
+        let mut problems = self.no_themes();
         problems.extend(self.broken(&files, |name| !is_used(setting, name)));
         problems
     }
@@ -220,30 +220,30 @@ impl ThemePlaces<'_> {
     pub(super) fn problems(&self, setting: &str) -> Vec<String> {
         let (files, mut problems) = self.files();
         problems.extend(self.missing(setting, &files));
-        problems.extend(self.unreadable_names());
+        problems.extend(self.no_themes());
         problems.extend(self.broken(&files, |_| true));
         problems
     }
 
-    /// The files that are no themes because of their names, one line each.
-    fn unreadable_names(&self) -> Vec<String> {
-        let (files, _) = self.all_files();
-        let unreadable = files.iter().filter(|path| !has_readable_name(path));
+    /// What is at a place of themes and can never be one, one line each with what to do.
+    fn no_themes(&self) -> Vec<String> {
+        let (found, _) = self.all_files();
         let problem = |path: &PathBuf| {
+            let problem = why_no_theme(path)?;
             let (shown, _) = spell_out(&self.looks.dirs.display(path), None);
-            format!("{shown}: its name has characters that cannot be seen; rename it to use the theme")
+            Some(format!("{shown}: {problem}"))
         };
-        unreadable.map(problem).collect()
+        found.iter().filter_map(problem).collect()
     }
 
     /// The files in order of precedence, and problems with their places, one line each.
     fn files(&self) -> (Vec<PathBuf>, Vec<String>) {
         let (mut files, problems) = self.all_files();
-        files.retain(|path| has_readable_name(path));
+        files.retain(|path| has_readable_name(path) && path.is_file());
         (files, problems)
     }
 
-    /// The same, whatever the names of the files are.
+    /// The same, also with what is no theme.
     fn all_files(&self) -> (Vec<PathBuf>, Vec<String>) {
         let (mut files, mut problems) = (Vec::new(), Vec::new());
         for path in &self.named.paths {
@@ -291,15 +291,30 @@ fn has_readable_name(path: &Path) -> bool {
     name.is_some_and(|name| is_all_visible(name) && !name.contains('\n'))
 }
 
-/// A theme file, or those of a directory, sorted.
+/// Why there is never a theme at this path, and what to do about it; `None` if there may be one.
+fn why_no_theme(path: &Path) -> Option<String> {
+    if !has_readable_name(path) {
+        return Some("its name has characters that cannot be seen; rename it to use the theme".to_owned());
+    }
+    match fs::metadata(path) {
+        Err(error) => return Some(format!("{error}; correct or remove it")),
+        Ok(metadata) if !metadata.is_file() => {
+            return Some("it is not a file; rename or remove it".to_owned());
+        }
+        Ok(_) => {}
+    }
+    let name = path.file_stem()?.to_str().filter(|name| BUILTIN_NAMES.contains(name))?;
+    Some(format!("\"{name}\" is a built-in theme, which is used instead; rename the file to use it"))
+}
+
+/// A theme file, or what a directory has under names of theme files, sorted.
 fn files_at(path: &Path) -> Vec<PathBuf> {
-    let is_theme =
-        |path: &Path| path.extension().is_some_and(|extension| extension == "json") && path.is_file();
-    if is_theme(path) {
+    let has_name = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
+    if has_name(path) && path.is_file() {
         return vec![path.to_owned()];
     }
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| is_theme(path)).collect();
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| has_name(path)).collect();
     files.sort();
     files.truncate(MAX_THEMES);
     files
@@ -307,8 +322,6 @@ fn files_at(path: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use serde_json::Value;
 
     use crate::config::{LiveSettings, ProjectSettings};
@@ -466,6 +479,39 @@ mod tests {
         });
         let (name, problems) = world.theme(false, "my own\nx", &TerminalColors::default());
         assert_eq!((name.as_str(), problems.len()), ("system", 1), "{problems:?}");
+    }
+
+    #[test]
+    fn what_is_no_theme_is_named_with_what_to_do() {
+        let world = World::new(&["agent/themes/dark.json", "agent/themes/mine.json"]);
+        let folder = world.folder.path().join("agent/themes");
+        fs::create_dir(folder.join("folder.json")).unwrap();
+        std::os::unix::fs::symlink("/nowhere/x.json", folder.join("link.json")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, folder.join("pipe.json"), rustix::fs::Mode::RWXU).unwrap();
+        world.with(false, |places| {
+            assert_eq!(places.own_names(), ["mine"]);
+            let shown = folder.display().to_string();
+            let expected = [
+                "dark.json: \"dark\" is a built-in theme, which is used instead; rename the file to use it",
+                "folder.json: it is not a file; rename or remove it",
+                "link.json: No such file or directory (os error 2); correct or remove it",
+                "pipe.json: it is not a file; rename or remove it",
+            ];
+            for problems in [places.problems("mine"), places.problems_of_others("mine")] {
+                let problems: Vec<&str> =
+                    problems.iter().map(|problem| &problem[shown.len() + 1..]).collect();
+                assert_eq!(problems, expected);
+            }
+        });
+    }
+
+    #[test]
+    fn theme_may_begin_with_a_byte_order_mark() {
+        let world = World::new(&["agent/themes/x.json"]);
+        let path = world.folder.path().join("agent/themes/x.json");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("\u{feff}{text}")).unwrap();
+        assert_eq!(world.theme(false, "x", &TerminalColors::default()), found("agent:themes:x.json"));
     }
 
     #[test]
