@@ -69,7 +69,11 @@ impl Setup {
 
     /// Reads the configuration. If that takes longer than [`FILE_LIMIT`], the program ends.
     pub(super) fn new(args: &Args, env: Env) -> anyhow::Result<Self> {
-        let home = Dirs::new(&env).home;
+        let dirs = Dirs::new(&env);
+        if let Some(problem) = dirs.home_problem(&env) {
+            anyhow::bail!(problem);
+        }
+        let home = dirs.home;
         let on_late = move |late: &Late| modes::give_up(late, home.as_deref());
         worker::watched(FILE_LIMIT, on_late, |progress| Self::read(args, env, progress))
     }

@@ -295,7 +295,7 @@ impl Credentials {
         let id = model.provider.as_str();
         let found = self.find(id, catalog.provider(id), Some(&model.base_url), &self.known());
         let file = || {
-            let home = self.env.path("HOME");
+            let home = self.env.home();
             self.file().map(|file| paths::display(file.path(), home.as_deref())).unwrap_or_default()
         };
         let login = format!("/login {id} (in a shell: pi auth login {id})");

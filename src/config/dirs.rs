@@ -22,10 +22,22 @@ pub struct Dirs {
 impl Dirs {
     /// The folders that the variables `HOME` and `PI_CODING_AGENT_DIR` name.
     pub fn new(env: &Env) -> Self {
-        Self::in_home(
-            env.path("HOME").or_else(|| BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())),
-            env,
-        )
+        // On some systems this is `HOME` again.
+        let of_system = || Some(BaseDirs::new()?.home_dir().to_owned()).filter(|home| home.has_root());
+        Self::in_home(env.home().or_else(of_system), env)
+    }
+
+    /// Says that `HOME` is a relative path, if nothing else tells where the folders are. They would be
+    /// in the current directory.
+    pub fn home_problem(&self, env: &Env) -> Option<String> {
+        let relative = env.path("HOME").filter(|home| !home.has_root() && self.home.is_none())?;
+        let is_needed = env.get("PI_CODING_AGENT_DIR").is_none_or(|path| path.starts_with('~'));
+        is_needed.then(|| {
+            format!(
+                "HOME is not an absolute path: {}; correct it, or set PI_CODING_AGENT_DIR",
+                relative.display()
+            )
+        })
     }
 
     fn in_home(home: Option<PathBuf>, env: &Env) -> Self {
@@ -111,5 +123,20 @@ mod tests {
         assert_eq!(agent(Some("/home/ada"), &[]), Path::new("/home/ada/.pi/agent"));
         assert_eq!(agent(None, &[]), Path::new("/.pi/agent"));
         assert_eq!(agent(None, &[("PI_CODING_AGENT_DIR", "/data/pi")]), Path::new("/data/pi"));
+    }
+
+    #[test]
+    fn relative_home_is_a_problem_where_it_is_needed() {
+        let has_problem = |home: Option<&str>, env: &[(&str, &str)]| {
+            let env = Env::of(env);
+            Dirs::in_home(home.map(PathBuf::from), &env).home_problem(&env).is_some()
+        };
+        let relative = ("HOME", "rel");
+        assert!(has_problem(None, &[relative]));
+        assert!(has_problem(None, &[relative, ("PI_CODING_AGENT_DIR", "~/pi")]));
+        assert!(!has_problem(None, &[relative, ("PI_CODING_AGENT_DIR", "/data/pi")]));
+        assert!(!has_problem(Some("/home/ada"), &[relative]));
+        assert!(!has_problem(None, &[]));
+        assert_ne!(Dirs::new(&Env::of(&[relative])).home.as_deref(), Some(Path::new("rel")));
     }
 }

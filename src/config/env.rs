@@ -31,6 +31,11 @@ impl Env {
         self.0.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
+    /// The home directory that `HOME` names, if that does not depend on the current directory.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.path("HOME").filter(|home| home.has_root())
+    }
+
     /// The folder for temporary files: `TMPDIR`, or the system's.
     pub fn temp_dir(&self) -> PathBuf {
         self.path("TMPDIR").unwrap_or_else(std::env::temp_dir)

@@ -208,7 +208,7 @@ impl SessionBuilder {
     /// # Errors
     /// If model or tools cannot be used.
     pub fn services(self) -> Result<(Services, Vec<String>), BuildError> {
-        let home = self.env.path("HOME");
+        let home = self.env.home();
         let dirs = Dirs { home, sessions: self.agent_dir.join("sessions"), agent: self.agent_dir };
         let (live, mut problems) = LiveSettings::load(dirs.settings_file(), []);
         let settings = live.get();

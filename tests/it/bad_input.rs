@@ -42,6 +42,23 @@ fn notices(session: &mut Session) -> String {
     texts.collect()
 }
 
+#[test]
+fn relative_home_is_refused_and_nothing_is_made_in_the_current_directory() {
+    let home = TestHome::new();
+    let run = |agent: &str| {
+        let mut command = program::pi(&home, &["-p", "--model", "demo/pi", "hello"]);
+        command.envs([("HOME", "rel"), ("PI_CODING_AGENT_DIR", agent), ("PI_DEMO_INSTANT", "1")]);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = run("");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("HOME is not an absolute path: rel; correct it, or set"), "{told}");
+    let (code, told) = run(home.agent().to_str().unwrap());
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!home.project().join("rel").exists());
+}
+
 #[tokio::test]
 async fn bad_session_files_are_reported_and_continued() {
     let (a, b, c) = (says("a", ""), says("b", "a"), says("c", "b"));
