@@ -49,6 +49,14 @@ enum Mode {
     ConfirmDelete { path: PathBuf },
 }
 
+impl Mode {
+    fn rename(path: PathBuf, old: String) -> Self {
+        let mut name = Field::plain();
+        name.handle(&InputEvent::Paste(old));
+        Self::Rename { path, name }
+    }
+}
+
 impl SessionsDialog {
     /// `now_ms` is the wall clock, for ages; `current` cannot be renamed or deleted here.
     pub(in super::super) fn new(current: Option<&Path>, now_ms: u64, home: Option<&Path>) -> Self {
@@ -105,6 +113,12 @@ impl SessionsDialog {
                 let hits = self.hits.iter_mut().map(|hit| &mut hit.session);
                 for session in self.sessions.iter_mut().chain(hits).filter(|session| session.path == path) {
                     session.name.clone_from(&name);
+                }
+            }
+            SessionsDone::NotRenamed { path, name, problem } => {
+                self.note = Some(problem);
+                if let Mode::Browse = self.mode {
+                    self.mode = Mode::rename(path, name);
                 }
             }
             SessionsDone::Deleted { path, how } => {
@@ -234,10 +248,8 @@ impl SessionsDialog {
         self.note = None;
         self.mode = match action {
             "app.session.rename" => {
-                let mut name = Field::plain();
                 let old = self.session(self.list.selected()).name.clone().unwrap_or_default();
-                name.handle(&InputEvent::Paste(old));
-                Mode::Rename { path, name }
+                Mode::rename(path, old)
             }
             _ => Mode::ConfirmDelete { path },
         };
@@ -293,6 +305,7 @@ impl SessionsDialog {
             (Some("tui.select.cancel"), _) => self.mode = Mode::Browse,
             (Some("tui.select.confirm"), Mode::Rename { path, name }) => {
                 let effect = SessionsEffect::Rename { path: path.clone(), name: name.text().to_owned() };
+                self.note = None;
                 self.mode = Mode::Browse;
                 return step(effect);
             }

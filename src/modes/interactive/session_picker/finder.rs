@@ -197,7 +197,7 @@ impl Finder {
             SessionsEffect::Rename { path, name } => {
                 match rename_session(&path, &name, self.clock.now_ms()) {
                     Ok(()) => SessionsDone::Renamed { path, name },
-                    Err(error) => SessionsDone::Failed(error.to_string()),
+                    Err(error) => SessionsDone::NotRenamed { path, name, problem: error.to_string() },
                 }
             }
             SessionsEffect::Delete { path } => match delete_session(&path, "trash") {

@@ -26,7 +26,7 @@ pub(super) enum SessionsEffect {
     List { request: u64, is_all: bool },
     /// Searches; answers with [`SessionsDone::Found`]. A later request cancels it.
     Search { request: u64, is_all: bool, text: String },
-    /// Answers with [`SessionsDone::Renamed`].
+    /// Answers with [`SessionsDone::Renamed`] or [`SessionsDone::NotRenamed`].
     Rename { path: PathBuf, name: String },
     /// Answers with [`SessionsDone::Deleted`].
     Delete { path: PathBuf },
@@ -56,6 +56,12 @@ pub(super) enum SessionsDone {
     Renamed {
         path: PathBuf,
         name: String,
+    },
+    /// The name goes back to the user.
+    NotRenamed {
+        path: PathBuf,
+        name: String,
+        problem: String,
     },
     Deleted {
         path: PathBuf,

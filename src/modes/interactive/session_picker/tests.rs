@@ -201,6 +201,22 @@ fn session_is_renamed_in_the_list() {
 }
 
 #[test]
+fn name_that_is_refused_stays_to_be_tried_again() {
+    let mut list = List::new();
+    list.ctrl('r');
+    list.press(KeyCode::Char('s'));
+    let (path, name) = (PathBuf::from("/s/a.jsonl"), "Parsers".to_owned());
+    let rename = SessionsEffect::Rename { path: path.clone(), name: name.clone() };
+    assert_eq!(effect(list.press(KeyCode::Enter)), rename);
+    let problem = "the session is open in another pi (process 7)".to_owned();
+    list.dialog.on_done(SessionsDone::NotRenamed { path, name, problem: problem.clone() });
+    let screen = list.screen(80, 20);
+    assert!(screen.contains("> Parsers\n") && screen.contains(&problem), "{screen}");
+    assert_eq!(effect(list.press(KeyCode::Enter)), rename);
+    assert!(!list.screen(80, 20).contains(&problem));
+}
+
+#[test]
 fn blank_query_reads_the_list_again_if_a_search_cancelled_it() {
     let mut list = List::new();
     list.press(KeyCode::Tab);
