@@ -11,6 +11,9 @@ use super::DialogCx;
 
 const SEPARATOR: &str = " · ";
 
+/// The actions that lead out of a list, dialog or pager.
+const WAYS_OUT: [&str; 2] = ["tui.select.cancel", "tui.pager.close"];
+
 /// What keys do, in the order of importance. The names of the keys come from the keymap when
 /// the rows are drawn, so they are those of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,7 +76,8 @@ impl Hints {
         self
     }
 
-    fn texts(&self, keymap: &Keymap) -> Vec<String> {
+    /// The hints of actions that have keys.
+    fn texts(&self, keymap: &Keymap) -> Vec<HintText> {
         let bound = |hint: &Hint| match &hint.keys {
             Keys::Bound(ids) => ids.clone(),
             Keys::Fixed(_) => Vec::new(),
@@ -87,33 +91,56 @@ impl Hints {
                     keys.into_iter().filter(|key| !key.is_empty()).collect::<Vec<_>>().join("/")
                 }
             };
-            (!keys.is_empty()).then(|| format!("{keys}: {}", hint.text))
+            let is_way_out = bound(hint).iter().any(|id| WAYS_OUT.contains(id));
+            (!keys.is_empty()).then(|| HintText { text: format!("{keys}: {}", hint.text), is_way_out })
         };
         self.0.iter().filter_map(text).collect()
     }
 
     /// The hints in at most a third of the rows there are, broken between two hints. What does
-    /// not fit is left out, from the end.
+    /// not fit is left out, from the end, except the way out.
     pub fn rows(&self, cx: &DialogCx<'_>) -> Vec<Row> {
-        let columns = usize::from(cx.width.max(1));
-        let max_lines = usize::from(cx.max_rows / 3).max(1);
-        let mut lines: Vec<String> = Vec::new();
-        for text in self.texts(cx.keymap) {
-            let fits = |line: &&mut String| width(line) + width(SEPARATOR) + width(&text) <= columns;
-            if let Some(line) = lines.last_mut().filter(fits) {
-                line.push_str(SEPARATOR);
-                line.push_str(&text);
-            } else if lines.len() < max_lines {
-                // One that is wider than the screen is broken like text.
-                let rows = wrap_plain(&text, cx.width.max(1), Style::new());
-                lines.extend(rows.iter().map(|row| row.text().trim_end().to_owned()));
-                lines.truncate(max_lines);
-            } else {
-                break;
-            }
+        self.rows_at_most(usize::MAX, cx)
+    }
+
+    /// The same in at most `max_rows` rows too, of which there is at least one.
+    pub fn rows_at_most(&self, max_rows: usize, cx: &DialogCx<'_>) -> Vec<Row> {
+        let max_rows = max_rows.min(usize::from(cx.max_rows / 3)).max(1);
+        let mut texts = self.texts(cx.keymap);
+        let mut lines = lines(&texts, cx.width);
+        while lines.len() > max_rows && texts.len() > 1 {
+            let last = texts.iter().rposition(|hint| !hint.is_way_out).unwrap_or(texts.len() - 1);
+            texts.remove(last);
+            lines = self::lines(&texts, cx.width);
         }
+        lines.truncate(max_rows);
         lines.into_iter().map(|line| Row::styled(line, cx.theme.style(Token::Dim))).collect()
     }
+}
+
+/// A hint with the keys of the user.
+struct HintText {
+    text: String,
+    is_way_out: bool,
+}
+
+/// Lines of hints that fit the width.
+fn lines(hints: &[HintText], width_cells: u16) -> Vec<String> {
+    let width_cells = width_cells.max(1);
+    let mut lines: Vec<String> = Vec::new();
+    for HintText { text, .. } in hints {
+        let fits =
+            |line: &&mut String| width(line) + width(SEPARATOR) + width(text) <= usize::from(width_cells);
+        if let Some(line) = lines.last_mut().filter(fits) {
+            line.push_str(SEPARATOR);
+            line.push_str(text);
+        } else {
+            // One that is wider than the screen is broken like text.
+            let rows = wrap_plain(text, width_cells, Style::new());
+            lines.extend(rows.iter().map(|row| row.text().trim_end().to_owned()));
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -149,10 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn narrow_screens_break_between_hints_and_leave_room_for_the_list() {
+    fn narrow_screens_break_between_hints_keep_the_way_out_and_leave_room_for_the_list() {
         let lines = ["enter: choose", "up/down: move", "type: search", "escape: close"];
         check(&json!({}), 20, 12, &lines);
-        check(&json!({}), 20, 6, &lines[..2]);
+        check(&json!({}), 20, 9, &[lines[0], lines[1], lines[3]]);
+        check(&json!({}), 20, 6, &[lines[0], lines[3]]);
+        check(&json!({}), 20, 3, &lines[3..]);
+        check(&json!({}), 10, 9, &["escape:", "close"]);
         check(
             &json!({}),
             10,

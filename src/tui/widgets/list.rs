@@ -213,11 +213,14 @@ impl ListState {
         }
         rows.extend(self.rows(items, room, (width, theme)));
         let is_whole = self.scroll == 0 && self.page >= items.len();
-        rows.extend(frame.status.or_else(|| {
+        let status = frame.status.or_else(|| {
             let position = || format!("  ({}/{})", self.selected + 1, items.len());
             (!is_whole && !items.is_empty()).then(|| Row::styled(position(), theme.style(Token::Dim)))
-        }));
-        rows.extend(frame.below);
+        });
+        // Where there is no room for all of it, the last rows stay: they name the way out.
+        let below: Vec<Row> = status.into_iter().chain(frame.below).collect();
+        let free = usize::from(cx.max_rows).saturating_sub(rows.len());
+        rows.extend(below.into_iter().rev().take(free).rev());
         for row in &mut rows {
             truncate_row(row, width, Ellipsis::One);
         }

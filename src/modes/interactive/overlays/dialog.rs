@@ -63,8 +63,8 @@ impl Dialog<'_> {
         let note = note.unwrap_or_default();
         let n_others = 2 + note.len() + usize::from(self.field.is_some());
         // More than one row of hints only beside the whole text.
-        let mut hints = self.hints.rows(cx);
-        hints.truncate(usize::from(max_rows).saturating_sub(n_others + self.body.len()).max(1));
+        let room = usize::from(max_rows).saturating_sub(n_others + self.body.len());
+        let hints = self.hints.rows_at_most(room, cx);
         let n_fixed = n_others + hints.len();
         self.body.truncate(usize::from(max_rows).saturating_sub(n_fixed));
         let mut rows = vec![

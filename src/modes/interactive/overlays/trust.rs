@@ -175,7 +175,7 @@ mod tests {
           Trust parent folder (~)
           Trust it until pi exits
           Don't trust
-        enter: choose
+        escape: not now
         ");
     }
 

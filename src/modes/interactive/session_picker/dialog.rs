@@ -352,6 +352,7 @@ impl SessionsDialog {
             .key("app.session.toggleSort", if self.sort == SortBy::Recent { "threads" } else { "by time" })
             .key("app.session.toggleNamedFilter", "named")
             .key("app.session.togglePath", "directories")
+            .cancel("close")
     }
 
     fn empty_text(&self, keymap: &Keymap) -> Option<String> {

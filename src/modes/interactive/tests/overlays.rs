@@ -418,3 +418,15 @@ fn answers_about_another_session_are_not_shown() {
     stage.done(branch("/home/me/project", "here")).done(branch("/elsewhere", "there"));
     assert_eq!(stage.app.footer.branch.as_deref(), Some("here"));
 }
+
+#[test]
+fn lists_and_reports_name_the_way_out_on_small_screens() {
+    let names = ["login", "theme", "trace", "fork", "summary", "sessions", "tree", "hotkeys", "outputs"];
+    for (width, height) in [(20, 8), (20, 12), (20, 20), (40, 12), (80, 24)] {
+        for name in names {
+            let screen = open(name).screen(width, height);
+            let is_named = screen.iter().any(|row| row.contains("escape: ") || row.contains("escape/q: "));
+            assert!(is_named, "{name} at {width}×{height}: {screen:#?}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! The rows of a pager: title and position, the text, the query, the keys.
 
+use std::iter;
+
 use ratatui::style::{Modifier, Style};
 
 use super::super::super::text::{Ellipsis, Row, Run, truncate, truncate_row, width};
@@ -55,7 +57,7 @@ impl Pager {
         let (shown, last) = self.visible(text, page, width_cells, theme);
         self.last = last;
         // A search may have ended, whose note takes the place of keys.
-        let mut below = self.below(cx).0;
+        let mut below = self.below(fixed.below.len(), cx).0;
         below.resize(fixed.below.len(), Row::default());
         let mut rows = Vec::with_capacity(page + n_fixed);
         if fixed.has_rule {
@@ -76,40 +78,45 @@ impl Pager {
 
     /// On small screens rule and keys make room for the text.
     fn fixed(&self, frame: PagerFrame, cx: &DialogCx<'_>) -> Fixed {
-        let (mut below, cursor) = self.below(cx);
-        let is_typing = cursor.is_some();
         let room = usize::from(cx.max_rows).saturating_sub(2);
         let has_rule = frame == PagerFrame::Overlay && room > 2;
-        let most = usize::from(cx.max_rows / ROWS_PER_HINT).max(1);
-        below.truncate(room.saturating_sub(usize::from(has_rule)).min(most).max(usize::from(is_typing)));
+        let room = room.saturating_sub(usize::from(has_rule));
+        let (below, cursor) = self.below(room, cx);
         Fixed { has_rule, below, cursor }
     }
 
-    /// The query, a note, or keys.
-    fn below(&self, cx: &DialogCx<'_>) -> (Vec<Row>, Option<u16>) {
+    /// The query, a note, or keys, in at most `room` rows, but with the query in any case. The way
+    /// out is named as soon as there is room for it.
+    fn below(&self, room: usize, cx: &DialogCx<'_>) -> (Vec<Row>, Option<u16>) {
         let theme = cx.theme;
-        let warning = |text: String| vec![Row::styled(text, theme.style(Token::Warning))];
+        let most = usize::from(cx.max_rows / ROWS_PER_HINT).max(1);
+        let warning = |text: &str| Row::styled(text, theme.style(Token::Warning));
+        // Another row with keys below it.
+        let with_keys = |row: Row, hints: &Hints| {
+            let n_hints = room.saturating_sub(1).min(most.saturating_sub(1).max(1));
+            let hints = if n_hints > 0 { hints.rows_at_most(n_hints, cx) } else { Vec::new() };
+            iter::once(row).chain(hints).collect()
+        };
         if let Some(field) = &self.search.field {
             let (row, column) = field.render_after("/", cx.width.max(1), theme);
-            let mut rows = vec![row];
-            rows.extend(Hints::confirm("search").cancel("cancel").rows(cx));
-            return (rows, Some(column));
+            return (with_keys(row, &Hints::confirm("search").cancel("cancel")), Some(column));
+        }
+        if room == 0 {
+            return (Vec::new(), None);
         }
         if let Some(note) = &self.search.note {
-            return (warning(note.clone()), None);
+            return (vec![warning(note)], None);
         }
         let close = Hints::new().keys(&["tui.select.cancel", "tui.pager.close"], "close");
         if self.is_waiting {
-            let mut rows = warning("pi is waiting for an answer".to_owned());
-            rows.extend(close.rows(cx));
-            return (rows, None);
+            return (with_keys(warning("pi is waiting for an answer"), &close), None);
         }
         let mut hints = close.key("tui.pager.search", "search");
         if !self.search.query.is_empty() {
             hints = hints.keys(&["tui.pager.nextMatch", "tui.pager.previousMatch"], "next/previous match");
         }
         let hints = hints.and(&self.hints).keys(&["tui.pager.top", "tui.pager.bottom"], "start/end");
-        (hints.rows(cx), None)
+        (hints.rows_at_most(room.min(most), cx), None)
     }
 
     /// Rows for the text of an overlay: as many as it has, if there is room. An overlay does not get

@@ -426,3 +426,27 @@ fn an_empty_session_and_tiny_screens_are_survived() {
         }
     }
 }
+
+#[test]
+fn way_out_is_named_whole_on_small_screens() {
+    for (width, height) in [(20, 8), (20, 12), (20, 20), (40, 12), (80, 24)] {
+        let mut stage = Stage::new(session(3, 4), Size::new(width, height));
+        let named = |rows: &[String], hint: &str| {
+            let is_named = rows.iter().any(|row| row.contains(hint));
+            assert!(is_named, "{hint:?} at {width}×{height}: {rows:#?}");
+        };
+        named(&stage.screen(), "escape/q: close");
+        stage.pager.set_waiting(true);
+        named(&stage.screen(), "escape/q: close");
+        stage.pager.set_waiting(false);
+        stage.press(KeyCode::Char('/'));
+        named(&stage.screen(), "escape: cancel");
+        stage.press(KeyCode::Esc);
+        let found = stage.search("line");
+        named(&found, "escape/q: close");
+        // What has no room is left out, not cut.
+        let keys = found.iter().position(|row| row.contains(": close")).unwrap();
+        let is_cut = |row: &String| row.ends_with('/') || row.ends_with(':');
+        assert!(!found[keys..].iter().any(is_cut), "{width}×{height}: {found:#?}");
+    }
+}
