@@ -9,7 +9,7 @@ use ratatui::style::Style;
 
 use crate::util::counted;
 
-use super::super::text::{Row, Run, sanitize};
+use super::super::text::{Row, Run, copied_together, sanitize};
 use super::super::theme::{Theme, Token};
 use super::mermaid::{self, Ink, Undrawn};
 use super::render::MarkdownOptions;
@@ -96,11 +96,8 @@ fn draw(source: &str, room: u16, theme: &Theme, options: &MarkdownOptions) -> Di
         Run::new(text, style)
     };
     let source = copied(source);
-    let rows = rows.into_iter().enumerate().map(|(row_idx, pieces)| {
-        let row = Row::from_runs(pieces.into_iter().map(run));
-        row.copied_as(if row_idx == 0 { source.as_str() } else { "" })
-    });
-    Diagram::Drawn(rows.collect())
+    let rows = rows.into_iter().map(|pieces| Row::from_runs(pieces.into_iter().map(run)));
+    Diagram::Drawn(copied_together(rows.collect(), &source))
 }
 
 /// Only what can be changed is worth a line.

@@ -3,7 +3,7 @@
 use pulldown_cmark::Alignment;
 use ratatui::style::{Modifier, Style};
 
-use super::super::text::{Row, Run, Wrap, chunks, url_ranges, width};
+use super::super::text::{Row, Run, Wrap, chunks, copied_together, url_ranges, width};
 use super::super::theme::Token;
 use super::blocks::Table;
 use super::render::{Cx, wrap_lines};
@@ -48,7 +48,8 @@ pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec
     for (row_idx, (row, wrapped)) in cells.iter().zip(&wrapped).enumerate() {
         // Only the head is ruled off: lines between all rows are harder to read.
         if row_idx == 1 {
-            rows.push(rule("├", "┼", "┤", &widths, border).copied_as(source_rule(&table.alignments)));
+            let line = rule("├", "┼", "┤", &widths, border).copied_as(source_rule(&table.alignments));
+            rows.push(line.as_table_rule());
         }
         rows.extend(table_row(row, wrapped, &widths, &table.alignments, border));
     }
@@ -127,7 +128,7 @@ fn table_row(
     border: Style,
 ) -> Vec<Row> {
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(1);
-    (0..height)
+    let rows = (0..height)
         .map(|line_idx| {
             let mut out = Row::styled("│", border);
             for ((lines, &width), alignment) in wrapped.iter().zip(widths).zip(alignments) {
@@ -139,13 +140,14 @@ fn table_row(
                     Alignment::Left | Alignment::None => 0,
                 };
                 out.push(Run::new(" ".repeat(left + 1), Style::new()));
-                out.append(line);
+                out.append_cell(line);
                 out.push(Run::new(" ".repeat(free - left + 1), Style::new()));
                 out.push(Run::new("│", border));
             }
-            out.copied_as(if line_idx == 0 { source_line(row) } else { String::new() })
+            out
         })
-        .collect()
+        .collect();
+    copied_together(rows, &source_line(row))
 }
 
 /// The row as Markdown.
@@ -178,7 +180,7 @@ fn stacked(cells: &[Vec<Vec<Run>>], alignments: &[Alignment], total: u16, base: 
     if body.is_empty() {
         let names = head.iter().map(|runs| text_of(runs)).collect::<Vec<_>>().join(" | ");
         let rows = Wrap::new(total).text(&names, base.add_modifier(Modifier::BOLD));
-        return copied_together(rows, &source_head);
+        return lines_together(rows, &source_head);
     }
     let mut rows: Vec<Row> = Vec::new();
     for (row_idx, row) in body.iter().enumerate() {
@@ -188,7 +190,7 @@ fn stacked(cells: &[Vec<Vec<Run>>], alignments: &[Alignment], total: u16, base: 
         let source = source_line(row);
         let source = if row_idx == 0 { format!("{source_head}\n{source}") } else { source };
         let lines = head.iter().zip(row).flat_map(|(name, cell)| named_cell(name, cell, total, base));
-        rows.extend(copied_together(lines.collect(), &source));
+        rows.extend(lines_together(lines.collect(), &source));
     }
     rows
 }
@@ -208,8 +210,7 @@ fn named_cell(name: &[Run], cell: &[Run], total: u16, base: Style) -> Vec<Row> {
     wrap_lines(&runs, &wrap)
 }
 
-/// Rows that are copied as `source` if all of them are copied.
-fn copied_together(rows: Vec<Row>, source: &str) -> Vec<Row> {
-    let copied = |(row_idx, row): (usize, Row)| row.copied_as(if row_idx == 0 { source } else { "" });
-    rows.into_iter().enumerate().map(copied).collect()
+/// Lines of cells that are copied as `source` if all of them are copied.
+fn lines_together(rows: Vec<Row>, source: &str) -> Vec<Row> {
+    copied_together(rows.into_iter().map(Row::as_table_line).collect(), source)
 }

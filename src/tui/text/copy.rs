@@ -13,6 +13,7 @@ use crate::util::visible::Replaced;
 
 use super::row::{Row, cells};
 use super::sanitize::TAB_WIDTH;
+use super::table_copy::{TableRow, selected_cells};
 use super::width::{graphemes, width};
 
 /// How a row is copied. The default is a row that is a line of its own.
@@ -32,8 +33,13 @@ pub struct CopyRule {
     pub(super) dropped: Box<str>,
     /// What a line begins with if it is copied from its beginning, in place of the lead.
     pub(super) prefix: Box<str>,
-    /// Replaces the text if the row is copied whole.
+    /// Replaces the text if the row is copied whole, and so are those that belong to it. Empty for all but
+    /// the first of these.
     pub(super) instead: Option<Box<str>>,
+    /// Whether the next row belongs to the same text that is copied instead.
+    pub(super) is_with_next: bool,
+    /// What it shows of a table.
+    pub(super) table: Option<TableRow>,
     /// The text of the row, where its cells do not tell: a mark that joins the margin, a cluster
     /// for which the row is too narrow, a tab.
     pub(super) exact: Option<Box<str>>,
@@ -54,6 +60,9 @@ impl CopyRule {
         self.lead = self.lead.saturating_add(by);
         for ReplacedCells { columns, .. } in &mut self.replaced {
             *columns = columns.start.saturating_add(by)..columns.end.saturating_add(by);
+        }
+        if let Some(TableRow::Cells(cells)) = &mut self.table {
+            cells.iter_mut().for_each(|cell| cell.shift(by));
         }
     }
 }
@@ -92,8 +101,7 @@ impl Row {
         self
     }
 
-    /// The same row, copied as `text` if it is copied whole. An empty text belongs to the row
-    /// before it that is copied as another text.
+    /// The same row, copied as `text` if it is copied whole.
     #[must_use]
     pub fn copied_as(mut self, text: impl Into<Box<str>>) -> Self {
         self.copy.instead = Some(text.into());
@@ -101,7 +109,7 @@ impl Row {
     }
 
     /// The text in these columns; clusters and replaced characters that are partly in them are included.
-    fn copy_columns(&self, columns: &Range<u16>, out: &mut String) {
+    pub(super) fn copy_columns(&self, columns: &Range<u16>, out: &mut String) {
         // A mark behind a blank or a replaced character joins the last cell of it.
         let joined = |grapheme: &str| grapheme.strip_prefix([' ', '>']).unwrap_or_default().to_owned();
         let mut column = 0_u16;
@@ -137,48 +145,125 @@ impl Row {
     }
 }
 
+/// Rows that are copied as `source` if all of them are copied whole.
+pub fn copied_together(mut rows: Vec<Row>, source: &str) -> Vec<Row> {
+    let last = rows.len().saturating_sub(1);
+    for (row_idx, row) in rows.iter_mut().enumerate() {
+        row.copy.instead = Some(if row_idx == 0 { source.into() } else { "".into() });
+        row.copy.is_with_next = row_idx < last;
+    }
+    rows
+}
+
+/// The selected columns of a row; a row that is copied to its end has columns up to `u16::MAX`.
+pub(super) struct Selected<'a> {
+    pub(super) row: &'a Row,
+    pub(super) columns: Range<u16>,
+}
+
+impl Selected<'_> {
+    fn is_whole(&self) -> bool {
+        let inside = self.row.text_columns();
+        self.columns.start <= inside.start && self.columns.end >= inside.end
+    }
+
+    /// Whether both belong to one text that is copied instead of them.
+    fn is_with(&self, next: &Self) -> bool {
+        self.row.copy.is_with_next && next.row.copy.instead.as_deref() == Some("")
+    }
+
+    fn is_of_table(&self) -> bool {
+        self.row.copy.table.is_some()
+    }
+}
+
+/// The text that is copied instead of these rows, which belong together, if all of them are there.
+fn instead<'a>(rows: &[Selected<'a>]) -> Option<&'a str> {
+    let (first, last) = (rows.first()?, rows.last()?);
+    let is_complete = !last.row.copy.is_with_next && rows.iter().all(Selected::is_whole);
+    first.row.copy.instead.as_deref().filter(|text| is_complete && !text.is_empty())
+}
+
 /// The text of consecutive rows, each in these columns; a row that is copied to its end has
-/// columns up to `u16::MAX`.
+/// columns up to `u16::MAX`. A table of which a row is copied in part is copied as the text of its cells.
 pub fn copied_text<R: AsRef<Row>>(rows: impl IntoIterator<Item = (R, Range<u16>)>) -> String {
-    let mut text = String::new();
-    // Whether a row came before, and its line goes on.
-    let mut before: Option<bool> = None;
-    let mut stands_for_following = false;
-    for (row, columns) in rows {
-        let row = row.as_ref();
-        let rule = &row.copy;
-        if rule.is_frame {
-            continue;
+    let rows: Vec<(R, Range<u16>)> = rows.into_iter().collect();
+    let selected = rows.iter().map(|(row, columns)| Selected { row: row.as_ref(), columns: columns.clone() });
+    let selected: Vec<Selected<'_>> = selected.filter(|selected| !selected.row.is_frame()).collect();
+    let mut copied = Copied::default();
+    let are_together = |one: &Selected<'_>, next: &Selected<'_>| {
+        one.is_with(next) || (one.is_of_table() && next.is_of_table())
+    };
+    for block in selected.chunk_by(are_together) {
+        let groups = || block.chunk_by(Selected::is_with);
+        let is_complete = groups().all(|group| instead(group).is_some());
+        for group in groups() {
+            match instead(group).filter(|_| is_complete) {
+                Some(text) => copied.line(&group[0], text),
+                None => copied.shown(group),
+            }
+        }
+    }
+    copied.text
+}
+
+/// What was copied so far.
+#[derive(Default)]
+struct Copied {
+    text: String,
+    /// Whether a row came before, and its line goes on.
+    before: Option<bool>,
+}
+
+impl Copied {
+    fn begin(&mut self, Selected { row, columns }: &Selected<'_>) {
+        if self.before == Some(false) {
+            self.text.push('\n');
         }
         let inside = row.text_columns();
-        let is_whole = columns.start <= inside.start && columns.end >= inside.end;
-        let instead = rule.instead.as_deref().filter(|_| is_whole);
-        if instead == Some("") && stands_for_following {
-            continue;
+        if self.before != Some(true) && (columns.start < inside.start || columns.start == 0) {
+            self.text.push_str(&row.copy.prefix);
         }
-        stands_for_following = instead.is_some();
-        if before == Some(false) {
-            text.push('\n');
-        }
-        if before != Some(true) && (columns.start < inside.start || columns.start == 0) {
-            text.push_str(&rule.prefix);
-        }
-        match instead.filter(|instead| !instead.is_empty()) {
-            Some(instead) => text.push_str(instead),
-            None => match rule.exact.as_deref().filter(|_| is_whole) {
-                Some(exact) => text.push_str(exact),
-                None => {
-                    let from = columns.start.max(inside.start);
-                    row.copy_columns(&(from..columns.end.min(inside.end).max(from)), &mut text);
+    }
+
+    /// Adds a line that begins where `first` does.
+    fn line(&mut self, first: &Selected<'_>, text: &str) {
+        self.begin(first);
+        self.text.push_str(text);
+        self.before = Some(false);
+    }
+
+    /// Adds rows that belong together, as they are shown.
+    fn shown(&mut self, rows: &[Selected<'_>]) {
+        match rows.first().and_then(|first| first.row.copy.table.as_ref()) {
+            Some(TableRow::Rule) => {}
+            Some(TableRow::Cells(_)) => {
+                let text = selected_cells(rows);
+                if !text.is_empty() {
+                    self.line(&rows[0], &text);
                 }
-            },
+            }
+            Some(TableRow::Line) | None => rows.iter().for_each(|row| self.row(row)),
+        }
+    }
+
+    fn row(&mut self, selected: &Selected<'_>) {
+        self.begin(selected);
+        let Selected { row, columns } = selected;
+        let rule = &row.copy;
+        match rule.exact.as_deref().filter(|_| selected.is_whole()) {
+            Some(exact) => self.text.push_str(exact),
+            None => {
+                let inside = row.text_columns();
+                let from = columns.start.max(inside.start);
+                row.copy_columns(&(from..columns.end.min(inside.end).max(from)), &mut self.text);
+            }
         }
         if columns.end == u16::MAX {
-            text.push_str(&rule.dropped);
+            self.text.push_str(&rule.dropped);
         }
-        before = Some(rule.goes_on);
+        self.before = Some(rule.goes_on);
     }
-    text
 }
 
 /// Lets the tabs of `source`, a line of text, be copied from the rows that show it. The rows are the result of
@@ -349,6 +434,17 @@ mod tests {
         let row = Row::styled("│ a │ b │", Style::new()).copied_as("| a | b |");
         assert_eq!(copied_text([(&row, 0..u16::MAX)]), "| a | b |");
         assert_eq!(copied_text([(&row, 2..3)]), "a");
+    }
+
+    #[test]
+    fn rows_that_stand_for_another_text_are_copied_as_it_if_all_are_whole() {
+        let drawn = ["┌─┐", "│x│", "└─┘"].map(|text| Row::styled(text, Style::new()));
+        let rows = copied_together(drawn.to_vec(), "source");
+        assert_eq!(whole(&rows), "source");
+        assert_eq!(whole(&rows[..2]), "┌─┐\n│x│");
+        assert_eq!(whole(&rows[1..]), "│x│\n└─┘");
+        assert_eq!(copied_text([(&rows[0], 0..u16::MAX), (&rows[1], 0..2)]), "┌─┐\n│x");
+        assert_eq!(whole(&[rows.clone(), rows].concat()), "source\nsource");
     }
 
     #[test]

@@ -11,12 +11,13 @@ mod line_place;
 mod picture;
 mod row;
 mod sanitize;
+mod table_copy;
 mod truncate;
 mod width;
 mod wrap;
 
 pub use ansi::terminal_output;
-pub use copy::{CopyRule, copied_text, keep_replaced, keep_tabs};
+pub use copy::{CopyRule, copied_text, copied_together, keep_replaced, keep_tabs};
 pub use line_place::{LinePlace, SplitRows};
 pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};
 pub use row::{LinkTarget, PromptMark, Row, Run, visible_runs};

@@ -76,7 +76,7 @@ impl Selection {
                 (Point { column: start, ..first }, Point { column: end, ..last })
             }
             Unit::Line => {
-                let (start, end) = (line_start(rows, first.spot), line_end(rows, last.spot));
+                let (start, end) = (whole_start(rows, first.spot), whole_end(rows, last.spot));
                 (Point { spot: start, column: 0 }, Point { spot: end, column: u16::MAX })
             }
         };
@@ -84,20 +84,40 @@ impl Selection {
     }
 }
 
+/// The first row of the line, or of the row of a table, that row `spot` belongs to.
+fn whole_start(rows: &mut Scrollback<'_>, spot: Spot) -> Spot {
+    let start = line_start(rows, spot);
+    first_while(rows, start, Row::cells_go_on)
+}
+
+/// The last row of it.
+fn whole_end(rows: &mut Scrollback<'_>, spot: Spot) -> Spot {
+    let end = line_end(rows, spot);
+    last_while(rows, end, Row::cells_go_on)
+}
+
 /// The first row of the line that row `spot` belongs to.
-pub(super) fn line_start(rows: &mut Scrollback<'_>, mut spot: Spot) -> Spot {
+pub(super) fn line_start(rows: &mut Scrollback<'_>, spot: Spot) -> Spot {
+    first_while(rows, spot, Row::goes_on)
+}
+
+/// The last row of that line.
+pub(super) fn line_end(rows: &mut Scrollback<'_>, spot: Spot) -> Spot {
+    last_while(rows, spot, Row::goes_on)
+}
+
+fn first_while(rows: &mut Scrollback<'_>, mut spot: Spot, goes_on: impl Fn(&Row) -> bool) -> Spot {
     loop {
         let (above, moved) = rows.up(spot, 1);
-        if moved == 0 || !rows.row(above).goes_on() {
+        if moved == 0 || !goes_on(&rows.row(above)) {
             return spot;
         }
         spot = above;
     }
 }
 
-/// The last row of that line.
-pub(super) fn line_end(rows: &mut Scrollback<'_>, mut spot: Spot) -> Spot {
-    while rows.row(spot).goes_on() {
+fn last_while(rows: &mut Scrollback<'_>, mut spot: Spot, goes_on: impl Fn(&Row) -> bool) -> Spot {
+    while goes_on(&rows.row(spot)) {
         let (below, moved) = rows.down(spot, 1);
         if moved == 0 {
             break;

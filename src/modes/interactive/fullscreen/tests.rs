@@ -753,6 +753,39 @@ fn a_table_is_copied_as_markdown_and_a_cell_as_its_text() {
 }
 
 #[test]
+fn part_of_a_table_is_copied_without_its_lines_and_each_word_once() {
+    let table = "| name | meaning |\n| --- | --- |\n| alpha | words that wrap in their narrow cell |\n| beta | gamma |";
+    let mut stage = answer(&format!("before\n\n{table}\n\nafter"));
+    stage.size.width = 30;
+    let mut copy = |from: &str, to: &str| {
+        let (from, (x, y)) = (stage.find(from), stage.find(to));
+        stage.drag(from, (x + to.len() - 1, y));
+        stage.copied.pop().unwrap()
+    };
+    // Within a row that wraps, from there to another one, and over the whole of it.
+    assert_eq!(copy("that", "narrow"), "that wrap in their narrow");
+    assert_eq!(copy("alpha", "narrow"), "alpha | words that wrap in their narrow");
+    assert_eq!(copy("narrow", "beta"), "narrow cell\nbeta");
+    assert_eq!(
+        copy("meaning", "gamma"),
+        "meaning\nalpha | words that wrap in their narrow cell\nbeta | gamma"
+    );
+    assert_eq!(copy("before", "that"), "before\n\nname | meaning\nalpha | words that");
+    // A triple click takes the row of the table, wherever it is.
+    let (x, y) = stage.find("narrow");
+    stage.app.now += std::time::Duration::from_secs(1);
+    for _ in 0..3 {
+        stage.click(x, y);
+    }
+    assert_eq!(stage.copied.last().unwrap(), "| alpha | words that wrap in their narrow cell |");
+    // Where there is no room for columns.
+    stage.size.width = 14;
+    let (from, (x, y)) = (stage.find("alpha"), stage.find("wrap"));
+    stage.drag(from, (x + 3, y));
+    assert_eq!(stage.copied.last().unwrap(), "alpha\nmeaning: words that wrap");
+}
+
+#[test]
 fn a_selection_stays_on_its_text_while_output_arrives_and_the_screen_scrolls() {
     let mut stage = Stage::numbered(30, 6);
     let (x, y) = stage.find("answer 0029 line 3");
