@@ -58,7 +58,7 @@ impl Viewport<'_> {
             bar.draw(&mut drawn, screen_width, &app.theme);
         }
         let label = last_row::draw(state, app, &mut drawn, screen_width);
-        let cursor = last_row::cursor(state, &spots, page, screen_width, &app.theme);
+        let cursor = last_row::cursor(state, &spots, page, screen_width, (&app.theme, &app.keymap));
         let first_recent = spots.iter().find(|spot| spot.part == RECENT);
         app.top_row = first_recent.map_or(0, |spot| spot.row);
         state.shown = Shown { spots, page, width, screen_width, has_scrollbar: bar.is_some(), label };

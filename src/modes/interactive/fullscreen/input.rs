@@ -12,7 +12,7 @@ use super::super::clipboard::AttachEffect;
 use super::super::msg::{Effect, ScreenEffect};
 use super::super::sections::SectionCx;
 use super::caret::CaretMove;
-use super::search::Search;
+use super::search::{Note, Search, action_showing};
 use super::selection::{Point, Selection, Unit};
 use super::view::{Fullscreen, Move, catch_up, step};
 
@@ -106,6 +106,12 @@ fn on_typed(view: &mut Fullscreen, input: &InputEvent) -> bool {
 
 fn on_search_key(app: &mut App, input: &InputEvent, key: &KeyEvent) -> bool {
     let Some(view) = &mut app.fullscreen else { return false };
+    if let Some(Note::Hidden(hidden)) = view.search.as_ref().and_then(|search| search.note)
+        && app.keymap.is(action_showing(hidden), key)
+    {
+        // It belongs to the app, and the search goes on with what is shown then.
+        return false;
+    }
     match app.keymap.lookup(Context::Search, key) {
         Some("tui.altScreen.searchNext") => step(view, true),
         Some("tui.altScreen.searchPrevious") => step(view, false),

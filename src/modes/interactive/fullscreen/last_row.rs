@@ -10,8 +10,9 @@ use crate::tui::theme::{Theme, Token};
 use crate::util::counted;
 
 use super::super::app::App;
+use super::super::transcript::Hidden;
 use super::scrollback::Spot;
-use super::search::{Count, Note, Search};
+use super::search::{Count, Note, Search, action_showing};
 use super::view::Fullscreen;
 
 const SEARCH_LABEL: &str = " Search: ";
@@ -77,10 +78,10 @@ fn cut_front(row: &Row, column: u16) -> Row {
 }
 
 fn search_row(search: &Search, width_cells: u16, theme: &Theme, keymap: &Keymap) -> Row {
-    let result = search_result(search, width_cells);
-    let (mut row, _) = search_field(search, width_cells, theme);
+    let result = search_result(search, width_cells, keymap);
+    let (mut row, _) = search_field(search, width_cells, (theme, keymap));
     let keys: &[(&str, &str)] = match search.note {
-        Some(Note::NotFound) => &[],
+        Some(Note::NotFound | Note::Hidden(_)) => &[],
         Some(Note::NotHere) => &[("tui.altScreen.searchNext", "search all")],
         None if search.waiting.is_some() => &[],
         None => &[
@@ -104,14 +105,35 @@ fn search_row(search: &Search, width_cells: u16, theme: &Theme, keymap: &Keymap)
 }
 
 /// What the search led to; `None` as long as nothing was typed.
-fn search_result(search: &Search, width_cells: u16) -> Option<(String, Token)> {
+fn search_result(search: &Search, width_cells: u16, keymap: &Keymap) -> Option<(String, Token)> {
     match (search.note, search.waiting, search.count) {
+        (Some(Note::Hidden(hidden)), ..) => Some((hidden_text(hidden, width_cells, keymap), Token::Warning)),
         (Some(Note::NotFound), ..) => Some(("not found".to_owned(), Token::Warning)),
         (Some(Note::NotHere), ..) => Some(("not here".to_owned(), Token::Warning)),
         (None, Some(_), _) => Some(("searching…".to_owned(), Token::Dim)),
         (None, None, Some(count)) => Some((count_text(count, width_cells), Token::Muted)),
         (None, None, None) => None,
     }
+}
+
+/// What hides the query, and the key that shows it, as far as there is room beside the query.
+fn hidden_text(hidden: Hidden, width_cells: u16, keymap: &Keymap) -> String {
+    const LEAST_QUERY: usize = 6;
+    let (long, short) = match hidden {
+        Hidden::Collapsed => ("only in collapsed text", "collapsed"),
+        Hidden::Thinking => ("only in hidden thinking", "hidden"),
+    };
+    let key = match (keymap.hint(action_showing(hidden)), hidden) {
+        (key, _) if key.is_empty() => {
+            return if width_cells < MIN_WIDTH_WITH_WORDS { short } else { long }.to_owned();
+        }
+        (key, Hidden::Collapsed) => format!("{key}: expand"),
+        (key, Hidden::Thinking) => format!("{key}: show"),
+    };
+    let gap = width(result_gap(width_cells));
+    let room = usize::from(width_cells).saturating_sub(width(SEARCH_LABEL) + LEAST_QUERY + gap);
+    let texts = [format!("{long} · {key}"), format!("{short} · {key}"), key];
+    texts.into_iter().find(|text| width(text) <= room).unwrap_or_else(|| short.to_owned())
 }
 
 fn count_text(Count { nth, of, is_least }: Count, width_cells: u16) -> String {
@@ -129,8 +151,8 @@ fn result_gap(width_cells: u16) -> &'static str {
 }
 
 /// The end of the query that leaves room for the result, and the column of the cursor.
-fn search_field(search: &Search, width_cells: u16, theme: &Theme) -> (Row, u16) {
-    let result = search_result(search, width_cells);
+fn search_field(search: &Search, width_cells: u16, (theme, keymap): (&Theme, &Keymap)) -> (Row, u16) {
+    let result = search_result(search, width_cells, keymap);
     let result = result.map_or(0, |(text, _)| width(result_gap(width_cells)) + width(&text));
     let room = usize::from(width_cells).saturating_sub(result);
     let columns = if room > width(SEARCH_LABEL) { room } else { usize::from(width_cells) };
@@ -178,11 +200,11 @@ pub(super) fn cursor(
     spots: &[Spot],
     page: usize,
     width_cells: u16,
-    theme: &Theme,
+    names: (&Theme, &Keymap),
 ) -> Option<(u16, u16)> {
     let row = |index: usize| u16::try_from(index).unwrap_or(u16::MAX);
     if let Some(search) = &state.search {
-        let (_, column) = search_field(search, width_cells, theme);
+        let (_, column) = search_field(search, width_cells, names);
         return Some((row(page.checked_sub(1)?), column));
     }
     let caret = state.caret?;

@@ -11,7 +11,7 @@ use crate::session::{Entry, EntryKind, SessionTree};
 use crate::tui::text::Row;
 
 use super::super::sections::{Section, SectionCx, SectionList};
-use super::super::transcript::{EntryPlace, RowPlace, Transcript, ViewSettings};
+use super::super::transcript::{EntryPlace, Hidden, RowPlace, Transcript, ViewSettings};
 
 /// The part of a [`Spot`] in the transcript; all smaller numbers are earlier sections.
 pub(super) const RECENT: usize = usize::MAX;
@@ -97,14 +97,16 @@ impl Earlier {
         self.list.sections.get(spot.part)?.place(spot.row)
     }
 
-    /// Shows all sections like the transcript.
-    pub(super) fn follow_view(&mut self, view: &ViewSettings) {
-        if self.view.as_ref() != Some(view) {
+    /// Shows all sections like the transcript. Returns whether that changes them.
+    pub(super) fn follow_view(&mut self, view: &ViewSettings) -> bool {
+        let is_changed = self.view.as_ref() != Some(view);
+        if is_changed {
             for section in &mut self.list.sections {
                 section.set_view(view);
             }
             self.view = Some(view.clone());
         }
+        is_changed
     }
 
     /// Asks for sections around `at` and releases those far from it that are not in `kept`.
@@ -138,6 +140,11 @@ impl Scrollback<'_> {
 
     pub(super) fn is_read(&self, part: usize) -> bool {
         part == RECENT || self.earlier.list.sections.get(part).is_some_and(Section::is_read)
+    }
+
+    /// What hides a text of an earlier section that contains `query` and is not shown.
+    pub(super) fn find_hidden(&mut self, part: usize, query: &str) -> Option<Hidden> {
+        self.earlier.list.sections.get_mut(part)?.find_hidden(query, self.cx)
     }
 
     pub(super) fn first(&self) -> Spot {

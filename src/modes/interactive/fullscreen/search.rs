@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::tui::widgets::Field;
 
+use super::super::transcript::Hidden;
 use super::recent_matches::RecentMatches;
 use super::scrollback::{RECENT, Scrollback, Spot};
 use super::selection::{Extent, Point, line_end, line_start};
@@ -30,6 +31,8 @@ pub(super) struct Search {
     /// The step that waits for something to be read.
     pub(super) waiting: Option<Step>,
     pub(super) note: Option<Note>,
+    /// What hides the query in an earlier section that does not show it.
+    pub(super) hidden: Option<Hidden>,
     /// The matches that are known; `None` while there are none.
     pub(super) count: Option<Count>,
     /// Where the current match is among those of its part, if that is an earlier section.
@@ -57,6 +60,16 @@ pub(super) enum Note {
     /// Not in memory; earlier entries were not searched.
     NotHere,
     NotFound,
+    /// It is only in text that is not shown.
+    Hidden(Hidden),
+}
+
+/// The action that shows what is hidden.
+pub(super) fn action_showing(hidden: Hidden) -> &'static str {
+    match hidden {
+        Hidden::Collapsed => "app.tools.expand",
+        Hidden::Thinking => "app.thinking.toggle",
+    }
 }
 
 /// A step to another match.
@@ -90,8 +103,17 @@ impl Search {
 
     /// Forgets what is known about earlier entries.
     pub(super) fn forget_sections(&mut self) {
-        (self.sections, self.is_asked) = (None, false);
+        (self.sections, self.is_asked, self.hidden) = (None, false, None);
         self.counted.clear();
+    }
+
+    /// Called when more or less of the same text is shown than before.
+    pub(super) fn on_view_changed(&mut self) {
+        self.forget_sections();
+        if let Some(Note::Hidden(_)) = self.note {
+            self.note = None;
+            self.waiting = Some(Step { forward: true, is_deep: true });
+        }
     }
 
     /// Forgets the current match, because rows are others.
@@ -216,6 +238,9 @@ impl Search {
             }
             // Its entries contain the query where nothing of them is shown. It may leave memory
             // before the search ends.
+            if self.hidden.is_none() {
+                self.hidden = rows.find_hidden(part, &self.query.iter().collect::<String>());
+            }
             if let Some(sections) = &mut self.sections {
                 sections.retain(|section| *section != part);
             }

@@ -30,6 +30,11 @@ const TAIL: usize = 40;
 
 /// A session of prompts, each with an answer.
 fn session(texts: &[(String, String)]) -> SessionTree {
+    session_with(texts, "")
+}
+
+/// The same with a thought before each answer, unless it is empty.
+fn session_with(texts: &[(String, String)], thought: &str) -> SessionTree {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     writeln!(file, r#"{{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}}"#).unwrap();
     let mut parent = "null".to_owned();
@@ -37,6 +42,10 @@ fn session(texts: &[(String, String)]) -> SessionTree {
     for (n, (prompt, answer)) in texts.iter().enumerate() {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let (prompt, answer) = (quoted(prompt), quoted(answer));
+        let thinking = match thought {
+            "" => String::new(),
+            thought => format!(r#"{{"type":"thinking","thinking":"{thought} {n:04}"}},"#),
+        };
         writeln!(
             file,
             r#"{{"type":"message","id":"u{n}","parentId":{parent},{time},"message":{{"role":"user","content":{prompt}}}}}"#
@@ -44,7 +53,7 @@ fn session(texts: &[(String, String)]) -> SessionTree {
         .unwrap();
         writeln!(
             file,
-            r#"{{"type":"message","id":"a{n}","parentId":"u{n}",{time},"message":{{"role":"assistant","content":[{{"type":"text","text":{answer}}}],"api":"x","provider":"x","model":"x","stopReason":"stop","timestamp":0}}}}"#
+            r#"{{"type":"message","id":"a{n}","parentId":"u{n}",{time},"message":{{"role":"assistant","content":[{thinking}{{"type":"text","text":{answer}}}],"api":"x","provider":"x","model":"x","stopReason":"stop","timestamp":0}}}}"#
         )
         .unwrap();
         parent = format!("\"a{n}\"");
@@ -70,7 +79,10 @@ struct Stage {
 
 impl Stage {
     fn new(texts: &[(String, String)], size: Size) -> Self {
-        let tree = session(texts);
+        Self::of(session(texts), size)
+    }
+
+    fn of(tree: SessionTree, size: Size) -> Self {
         let path = tree.path(tree.leaf());
         let n_earlier = path.len().saturating_sub(TAIL);
         let opened = Opened { tail: tree.read_all(&path[n_earlier..]), n_earlier: Some(n_earlier) };
@@ -958,6 +970,67 @@ fn a_search_finds_earlier_messages_that_are_not_in_memory() {
     assert!(!screen[19].contains("enter: next"), "{screen:#?}");
     let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
     assert!(screen[19].contains("not found"), "{screen:#?}");
+}
+
+/// Applies the events of a call that printed ten lines.
+fn run_call(stage: &mut Stage) {
+    let arguments = serde_json::json!({"command": "make"});
+    let call = ToolCall::new("1", "bash", arguments.as_object().unwrap().clone());
+    let lines: String = (0..10).map(|n| format!("Line {n} of output\n")).collect();
+    let result = serde_json::json!({"toolCallId": "1", "toolName": "bash", "isError": false, "timestamp": 0,
+        "content": [{"type": "text", "text": lines}], "details": {"note": "stored only"}});
+    let result = std::sync::Arc::new(serde_json::from_value(result).unwrap());
+    let end = AgentEvent::ToolEnd { call_id: "1".to_owned(), result };
+    for event in [AgentEvent::ToolStart { call: call.into() }, end] {
+        stage.app.transcript.apply(&agent(event), std::time::Duration::ZERO);
+    }
+}
+
+#[test]
+fn a_search_says_that_text_is_collapsed_and_goes_to_it_when_it_is_expanded() {
+    let mut stage = answer("a paragraph");
+    run_call(&mut stage);
+    assert!(!has(&stage.screen(), "Line 1 of output"));
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    let screen = stage.type_text("line 1");
+    assert_eq!(screen[39], " Search: line 1   only in collapsed text · ctrl+o: expand");
+    for (width, expected) in
+        [(50, " Search: line 1   collapsed · ctrl+o: expand"), (30, " Search: ine 1 ctrl+o: expand")]
+    {
+        stage.size.width = width;
+        stage.press(KeyCode::Enter, KeyModifiers::NONE);
+        assert_eq!(stage.screen()[39], expected);
+    }
+    stage.size.width = 60;
+    stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    let key = InputEvent::Key(KeyEvent::new(KeyCode::Char('o'), KeyModifiers::CONTROL));
+    stage.app.on_input(&key, &mut Vec::new());
+    let screen = stage.screen();
+    assert!(has(&screen, "Line 1 of output"), "{screen:#?}");
+    assert!(screen[39].starts_with(" Search: line 1   1 of 1 · "), "{screen:#?}");
+    // What no view shows is not found.
+    stage.app.on_input(&key, &mut Vec::new());
+    assert!(stage.view().search.is_none(), "the key has its usual meaning again");
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    assert!(stage.type_text("stored only")[39].ends_with("   not found"));
+}
+
+#[test]
+fn a_search_finds_hidden_thinking_of_earlier_messages() {
+    let mut stage = Stage::of(session_with(&numbered(300, 1), "a secret plan"), Size::new(60, 20));
+    let hide = |stage: &mut Stage, hide_thinking| {
+        let view = ViewSettings { hide_thinking, ..stage.app.transcript.view().clone() };
+        stage.app.transcript.set_view(view);
+    };
+    hide(&mut stage, true);
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    assert!(stage.type_text("SECRET plan 0007")[19].contains("not here · enter: search all"));
+    let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(screen[19], " Search: plan 0007   only in hidden thinking · ctrl+t: show");
+    hide(&mut stage, false);
+    let screen = stage.screen();
+    assert!(has(&screen, "a secret plan 0007"), "{screen:#?}");
 }
 
 #[test]

@@ -4,9 +4,9 @@ use crate::config::Scrollbar;
 
 use super::super::app::App;
 use super::super::sections::{ReadEffect, SectionCx};
-use super::super::transcript;
+use super::super::transcript::{self, TooMuch, find_hidden};
 use super::scrollback::{RECENT, Scrollback, Spot};
-use super::search::{Note, Sought};
+use super::search::{Note, Search, Sought, Step};
 use super::view::Fullscreen;
 
 /// Rows of the transcript that are drawn at once when earlier ones are needed.
@@ -56,7 +56,11 @@ impl Viewport<'_> {
     pub(super) fn lay_out(&mut self) {
         let (theme, now, width) = (&self.app.theme, self.app.now, self.width);
         let (state, transcript) = (&mut *self.state, &mut self.app.transcript);
-        state.earlier.follow_view(transcript.view());
+        if state.earlier.follow_view(transcript.view())
+            && let Some(search) = &mut state.search
+        {
+            search.on_view_changed();
+        }
         if transcript.is_laid_out(width, theme) {
             return state.keeping_places(transcript, |transcript| transcript.layout(width, theme, now));
         }
@@ -133,6 +137,19 @@ impl Viewport<'_> {
         self.state.top = (top < end).then_some(top);
     }
 
+    /// Why the search has no match in what is shown. All text that is not shown is searched when the user
+    /// asks for it, and a limited amount of it while the query is typed.
+    fn why_nothing(&mut self, search: &Search, step: Step) -> Note {
+        const TYPED_BYTES: usize = 4 * 1024 * 1024;
+        let max_bytes = if step.is_deep { usize::MAX } else { TYPED_BYTES };
+        let query: String = search.query.iter().collect();
+        let cx = (self.width, &self.app.theme, self.app.now);
+        match find_hidden(&mut self.app.transcript, &query, max_bytes, cx) {
+            Ok(hidden) => hidden.or(search.hidden).map_or(Note::NotFound, Note::Hidden),
+            Err(TooMuch) => Note::NotHere,
+        }
+    }
+
     /// Goes on with the search.
     pub(super) fn seek(&mut self) {
         let Some(step) = self.state.search.as_ref().and_then(|search| search.waiting) else { return };
@@ -174,7 +191,7 @@ impl Viewport<'_> {
             Sought::Nothing if !step.is_deep && self.app.transcript.has_earlier() => {
                 search.note = Some(Note::NotHere);
             }
-            Sought::Nothing => search.note = Some(Note::NotFound),
+            Sought::Nothing => search.note = Some(self.why_nothing(&search, step)),
         }
         self.state.search = Some(search);
     }

@@ -11,7 +11,8 @@ use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 
 use super::super::transcript::{
-    self, Anchor, Anchored, EntryPlace, RemarksBetween, RowPlace, Transcript, ViewSettings,
+    self, Anchor, Anchored, EntryPlace, Hidden, RemarksBetween, RowPlace, Transcript, ViewSettings,
+    find_hidden,
 };
 
 /// Entries of a section at most, approximately.
@@ -144,6 +145,16 @@ impl Section {
     pub(in super::super) fn set_view(&mut self, view: &ViewSettings) {
         if let Body::Entries(transcript) = &mut self.body {
             transcript.set_view(view.clone());
+        }
+    }
+
+    /// What hides a text that contains `query`, which is in lower case and is not shown.
+    pub(in super::super) fn find_hidden(&mut self, query: &str, cx: SectionCx<'_>) -> Option<Hidden> {
+        match &mut self.body {
+            Body::Unread => None,
+            Body::Entries(transcript) => {
+                find_hidden(transcript, query, usize::MAX, (cx.width, cx.theme, cx.now)).ok().flatten()
+            }
         }
     }
 

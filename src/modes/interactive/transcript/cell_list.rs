@@ -288,6 +288,11 @@ impl CellList {
         (0..self.slots.len()).rev().filter(|index| self.slots[*index].cell.is_of_entry())
     }
 
+    /// All cells, to be read or drawn elsewhere: their rows stay as they are.
+    pub(super) fn cells_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Cell> {
+        self.slots.iter_mut().map(|slot| &mut slot.cell)
+    }
+
     /// Mutable access to a cell, which is then drawn again.
     pub(super) fn get_mut<T: CellKind>(&mut self, id: CellId<T>) -> Option<&mut T> {
         let slot = self.slots.get_mut(id.index)?;

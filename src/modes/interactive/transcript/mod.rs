@@ -14,6 +14,7 @@ mod calls;
 mod cell_list;
 mod cells;
 mod freezing;
+mod hidden;
 mod notices;
 mod places;
 mod remarks;
@@ -38,6 +39,7 @@ use cells::{HeaderCell, TextCell, ToolCell};
 
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use freezing::{freeze, freeze_at};
+pub(super) use hidden::{Hidden, TooMuch, find_hidden};
 pub(super) use places::{MovedRows, Places};
 pub(super) use remarks::{EntryPlace, Remarks, RemarksBetween};
 pub(super) use render::{RenderCx, ViewSettings};

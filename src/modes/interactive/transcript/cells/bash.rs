@@ -79,6 +79,15 @@ impl BashCell {
         matches!(self.state, State::Ended(_))
     }
 
+    /// Passes on command and output.
+    pub(super) fn each_text(&self, each: &mut dyn FnMut(&str)) {
+        each(&self.command);
+        match &self.state {
+            State::Running { output, .. } => each(output),
+            State::Ended(execution) => each(&execution.output),
+        }
+    }
+
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
         let frame = cx.style(if self.excluded { Token::Dim } else { Token::BashMode });
         // The bar is where the editor has no border and tool calls have a background.

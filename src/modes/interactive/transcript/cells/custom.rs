@@ -24,6 +24,10 @@ impl CustomCell {
         Self { kind: message.custom_type.clone(), text }
     }
 
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
         let background = cx.style(Token::CustomMessageBg);
         let inner = cx.narrower(box_inset(cx.width, background));

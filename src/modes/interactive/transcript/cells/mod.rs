@@ -21,7 +21,8 @@ use std::time::Duration;
 use crate::tui::text::{LinePlace, PromptMark, Row};
 
 use super::cell_list::Painted;
-use super::render::RenderCx;
+use super::hidden::Hidden;
+use super::render::{RenderCx, ViewSettings};
 
 pub(super) use bash::BashCell;
 pub(super) use custom::CustomCell;
@@ -117,6 +118,34 @@ impl Cell {
             | Self::Custom(_)
             | Self::Released => true,
             Self::Header(_) | Self::Notice(_) => false,
+        }
+    }
+
+    /// What may keep a part of its text from being shown in this view.
+    pub(super) fn hidden_by(&self, view: &ViewSettings) -> Option<Hidden> {
+        match self {
+            Self::Thinking(_) => view.hide_thinking.then_some(Hidden::Thinking),
+            Self::User(_)
+            | Self::Tool(_)
+            | Self::Bash(_)
+            | Self::Summary(_)
+            | Self::Custom(_)
+            | Self::Notice(_) => (!view.expanded).then_some(Hidden::Collapsed),
+            Self::Header(_) | Self::Text(_) | Self::Released => None,
+        }
+    }
+
+    /// Passes on all texts of which it may not show everything.
+    pub(super) fn each_text(&self, each: &mut dyn FnMut(&str)) {
+        match self {
+            Self::User(cell) => cell.each_text(each),
+            Self::Thinking(cell) => each(cell.text()),
+            Self::Tool(cell) => cell.each_text(each),
+            Self::Bash(cell) => cell.each_text(each),
+            Self::Summary(cell) => each(cell.text()),
+            Self::Custom(cell) => each(cell.text()),
+            Self::Notice(cell) => each(&cell.text),
+            Self::Header(_) | Self::Text(_) | Self::Released => {}
         }
     }
 

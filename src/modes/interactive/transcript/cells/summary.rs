@@ -33,6 +33,10 @@ impl SummaryCell {
         }
     }
 
+    pub(super) fn text(&self) -> &str {
+        &self.summary
+    }
+
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
         let background = cx.style(Token::CustomMessageBg);
         let inner = cx.narrower(box_inset(cx.width, background));

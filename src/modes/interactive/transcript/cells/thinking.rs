@@ -64,6 +64,10 @@ impl ThinkingCell {
         self.streamed.set(&shown.join("\n\n"));
     }
 
+    pub(super) fn text(&self) -> &str {
+        self.streamed.text()
+    }
+
     pub(super) fn streamed(&mut self) -> &mut StreamedText {
         &mut self.streamed
     }

@@ -181,6 +181,24 @@ impl ToolCell {
         }
     }
 
+    /// Passes on the texts of arguments and output.
+    pub(super) fn each_text(&self, each: &mut dyn FnMut(&str)) {
+        each_string(&self.arguments, each);
+        let output = match &self.state {
+            State::Running { partial: Some(partial), .. } => {
+                output(&partial.content, partial.details.as_ref(), partial.is_error)
+            }
+            State::Done { result, .. } => result.output(),
+            State::Arriving | State::Complete | State::Waiting | State::Running { partial: None, .. } => {
+                return;
+            }
+        };
+        each(&output.text);
+        if let Some(details) = output.details {
+            each_string(details, each);
+        }
+    }
+
     pub(super) fn rows(&mut self, cx: &RenderCx<'_>) -> Vec<Row> {
         self.drawn_at = Some(cx.now);
         let (stage, background, time) = match &self.state {
@@ -213,6 +231,16 @@ impl ToolCell {
         }
         let state = ToolState { name: &self.name, arguments: &self.arguments, stage, output, time };
         boxed(tool_view::rows(&state, &inner), cx.width, background, BoxMark::Tool)
+    }
+}
+
+/// Passes on the strings in a value.
+fn each_string(value: &Value, each: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => each(text),
+        Value::Array(values) => values.iter().for_each(|value| each_string(value, each)),
+        Value::Object(fields) => fields.values().for_each(|value| each_string(value, each)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

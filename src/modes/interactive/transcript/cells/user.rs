@@ -39,6 +39,14 @@ impl UserCell {
         }
     }
 
+    /// Passes on the text and that of the skill.
+    pub(super) fn each_text(&self, each: &mut dyn FnMut(&str)) {
+        each(&self.text);
+        if let Some(skill) = &self.skill {
+            each(&skill.body);
+        }
+    }
+
     pub(super) fn rows(&mut self, cx: &RenderCx<'_>) -> Vec<Row> {
         let background = cx.style(Token::UserMessageBg);
         let inner = cx.narrower(box_inset(cx.width, background));
