@@ -115,19 +115,20 @@ impl Queues {
     /// Queues a message at `now_ms`. Steering with the delivery `Now` interrupts
     /// the turn in progress.
     pub fn push(&self, kind: QueueKind, queued: Queued, now_ms: u64) -> Pushed {
+        self.insert((kind, usize::MAX), queued, now_ms)
+    }
+
+    /// The same at a position of the queue, or at its end if it is shorter.
+    pub fn insert(&self, (kind, index): (QueueKind, usize), queued: Queued, now_ms: u64) -> Pushed {
         let mut inner = self.lock();
         if inner.is_duplicate(&queued.text, now_ms) {
             return Pushed::Duplicate;
         }
         inner.last = Some((queued.text.clone(), now_ms));
-        match kind {
-            QueueKind::Steering => {
-                inner.steering.push_back(queued);
-                if inner.delivery == SteeringDelivery::Now {
-                    inner.interrupt();
-                }
-            }
-            QueueKind::FollowUp => inner.follow_up.push_back(queued),
+        let queue = inner.queue(kind);
+        queue.insert(index.min(queue.len()), queued);
+        if kind == QueueKind::Steering && inner.delivery == SteeringDelivery::Now {
+            inner.interrupt();
         }
         Pushed::Queued
     }

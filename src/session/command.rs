@@ -278,6 +278,14 @@ pub enum WhenBusy {
     Steer,
     /// Delivered when the agent would otherwise stop.
     FollowUp,
+    /// Put at a position of a queue, or at its end if it is shorter: a message that was taken out of it
+    /// and edited. In the steering queue it is otherwise as [`Self::Steer`].
+    At {
+        /// The queue.
+        kind: QueueKind,
+        /// The position, from 0.
+        index: usize,
+    },
     /// Interrupts the run immediately.
     Now,
     /// The prompt is rejected.

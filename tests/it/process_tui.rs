@@ -185,7 +185,7 @@ async fn queued_messages_are_reordered_and_edited() {
     gate.open();
     pty.wait_text("Three.");
     let users: Vec<String> = said(&server).into_iter().filter(|line| line.starts_with("user")).collect();
-    assert_eq!(users, ["user: go", "user: beta", "user: alpha", "user: gamma rays"]);
+    assert_eq!(users, ["user: go", "user: beta", "user: gamma rays", "user: alpha"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

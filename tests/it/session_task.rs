@@ -645,6 +645,34 @@ async fn the_queue_can_be_put_in_another_order() {
 }
 
 #[tokio::test]
+async fn edited_message_keeps_its_kind_and_its_place() {
+    let gate = TestBarrier::new();
+    let answers = ["1", "2", "3", "4"].map(FakeAnswer::of_text);
+    let bench = SessionBench::new([half(&gate)].into_iter().chain(answers));
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    for text in ["first", "second", "third"] {
+        session.say(text, WhenBusy::FollowUp).await;
+    }
+    let slot = QueueSlot { kind: QueueKind::FollowUp, index: 1, text: "second".to_owned() };
+    session.request(SessionCommand::TakeQueued { slot }).await.unwrap();
+    let at = |kind, index| WhenBusy::At { kind, index };
+    // A word that is urgent while the agent works does not interrupt a follow-up.
+    assert_eq!(session.say("wait, again", at(QueueKind::FollowUp, 1)).await, Reply::Queued);
+    // The queue may have become shorter.
+    assert_eq!(session.say("rather", at(QueueKind::Steering, 7)).await, Reply::Queued);
+    gate.open();
+    session.settled().await;
+    let users: Vec<String> = session.on_disk().into_iter().filter(|line| line.starts_with("user ")).collect();
+    assert_eq!(users, ["user go", "user rather", "user first", "user wait, again", "user third"]);
+    // Without a run it is sent.
+    assert_eq!(session.say("later", at(QueueKind::FollowUp, 1)).await, Reply::Started);
+    session.settled().await;
+    assert!(session.on_disk().iter().any(|line| line == "user later"));
+}
+
+#[tokio::test]
 async fn the_queue_can_be_taken_back() {
     let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate)]);

@@ -158,7 +158,10 @@ impl App {
                 match self.input.on_key(key, quits, &self.keymap) {
                     InputOutcome::Handled => {}
                     InputOutcome::Action(id) => actions::perform(id, self, out),
-                    InputOutcome::Submit(when_busy) => self.submit(when_busy, out),
+                    InputOutcome::Submit => {
+                        let when_busy = self.input.prompt.when_busy(&self.session);
+                        self.submit(when_busy, out);
+                    }
                     InputOutcome::Quit => return out.push(ScreenEffect::Quit.into()),
                 }
                 completion::follow(self, out);
@@ -182,7 +185,7 @@ impl App {
                 out.push(Effect::session(SessionCommand::DecideTrust { choice }));
             }
             DialogOutcome::SessionChosen(chosen) => self.open_chosen(chosen, out),
-            DialogOutcome::PromptChosen(text) => self.input.prompt.composer.set_text(&text),
+            DialogOutcome::PromptChosen(text) => self.input.prompt.set_text(&text),
             DialogOutcome::SignInCancelled => {
                 out.push(LoginEffect::Cancel.into());
                 self.tell("The sign-in was cancelled.");
@@ -543,12 +546,13 @@ impl App {
 
     pub(super) fn on_effect_done(&mut self, done: EffectDone, out: &mut Vec<Effect>) {
         match done {
-            EffectDone::QueueTaken(taken) => {
+            EffectDone::QueueTaken { taken, after } => {
                 let key = self.keymap.hint("app.message.followUp");
-                if !taken.follow_up.is_empty() && !key.is_empty() {
+                let had_follow_up = !taken.follow_up.is_empty();
+                // Otherwise the border says it.
+                if !self.input.prompt.edit_queued(taken, after) && had_follow_up && !key.is_empty() {
                     self.status.hint = Some(format!("{key} queues it again"));
                 }
-                self.input.prompt.restore(taken);
             }
             EffectDone::LeftOver(left) => {
                 let was_queued = !left.steering.is_empty() || !left.follow_up.is_empty();

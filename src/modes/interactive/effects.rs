@@ -70,9 +70,13 @@ impl Effects {
     pub(super) fn start(&mut self, effect: WorldEffect) {
         match effect {
             WorldEffect::Session(command) => self.command(command),
-            WorldEffect::TakeQueue => self.take_queue(SessionCommand::TakeQueue, EffectDone::QueueTaken),
-            WorldEffect::TakeQueued(slot) => {
-                self.take_queue(SessionCommand::TakeQueued { slot }, EffectDone::QueueTaken);
+            WorldEffect::TakeQueue => {
+                let done = |taken| EffectDone::QueueTaken { taken, after: None };
+                self.take_queue(SessionCommand::TakeQueue, done);
+            }
+            WorldEffect::TakeQueued { slot, after } => {
+                let done = |taken| EffectDone::QueueTaken { taken, after };
+                self.take_queue(SessionCommand::TakeQueued { slot }, done);
             }
             WorldEffect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
             WorldEffect::Report(effect) => self.start_report(effect),
@@ -178,7 +182,11 @@ impl Effects {
         });
     }
 
-    fn take_queue(&self, command: SessionCommand, wrap: fn(TakenQueue) -> EffectDone) {
+    fn take_queue(
+        &self,
+        command: SessionCommand,
+        wrap: impl FnOnce(TakenQueue) -> EffectDone + Send + 'static,
+    ) {
         let (answer, done) = (self.link.handle().post(command), self.done.clone());
         tokio::spawn(async move {
             if let Ok(Reply::Queue(taken)) = answer.await {

@@ -1,7 +1,7 @@
 //! What Enter will do, as the editor's border says it, with the user's keys.
 
-use crate::agent::SteeringDelivery;
-use crate::session::{Phase, SessionState, is_urgent};
+use crate::agent::{QueueKind, SteeringDelivery};
+use crate::session::{Phase, SessionState, WhenBusy, is_urgent};
 use crate::tui::keymap::Keymap;
 
 use super::super::slash::is_unsupported;
@@ -10,10 +10,10 @@ use super::input_area::Planned;
 use super::prompt::{Refused, Submission, classify, key_of};
 
 /// What Enter will do, unless it just sends the text or has no effect. `is_provider` knows the names
-/// that `/login` and `/logout` know.
+/// that `/login` and `/logout` know, `when_busy` is what Enter sends a prompt with.
 pub(super) fn enter_label(
     planned: &Planned,
-    session: &SessionState,
+    (session, when_busy): (&SessionState, WhenBusy),
     is_provider: impl Fn(&str) -> bool,
     keymap: &Keymap,
 ) -> String {
@@ -46,7 +46,7 @@ pub(super) fn enter_label(
             why if why.is_empty() => why,
             why => enter(&why),
         },
-        Submission::Prompt(_) => prompt_label(text, session, keymap, enter),
+        Submission::Prompt(_) => prompt_label(text, (session, when_busy), keymap, enter),
     }
 }
 
@@ -59,7 +59,7 @@ fn unknown_provider(line: &str, is_provider: impl Fn(&str) -> bool) -> Option<&s
 /// When the prompt `text` reaches the model; empty if that is at once.
 fn prompt_label(
     text: &str,
-    session: &SessionState,
+    (session, when_busy): (&SessionState, WhenBusy),
     keymap: &Keymap,
     enter: impl Fn(&str) -> String,
 ) -> String {
@@ -68,6 +68,9 @@ fn prompt_label(
     }
     if session.phase == Phase::Idle {
         return String::new();
+    }
+    if let WhenBusy::At { kind: QueueKind::FollowUp, .. } = when_busy {
+        return enter("queue again after the run");
     }
     if is_urgent(text, &session.urgent_words) {
         return enter("interrupt with this");
@@ -133,7 +136,11 @@ mod tests {
     fn check(session: &SessionState, text: &str, expected: &str) {
         let planned = Planned::Submit(text.to_owned());
         let is_provider = |name: &str| ["Amazon Bedrock", "groq", "openai"].contains(&name);
-        assert_eq!(enter_label(&planned, session, is_provider, &default_keymap()), expected, "{text:?}");
+        assert_eq!(
+            enter_label(&planned, (session, WhenBusy::Steer), is_provider, &default_keymap()),
+            expected,
+            "{text:?}"
+        );
     }
 
     #[test]
@@ -193,8 +200,14 @@ mod tests {
         let command = UserCommand { command: "sleep 9".to_owned(), exclude_from_context: false };
         let runs = SessionState { user_command: Some(command.into()), ..idle.clone() };
         check(&runs, "!ls", "enter: a command is still running");
-        let label =
-            |planned| enter_label(&planned, &session, |name: &str| name == "openai", &default_keymap());
+        let label = |planned| {
+            enter_label(
+                &planned,
+                (&session, WhenBusy::Steer),
+                |name: &str| name == "openai",
+                &default_keymap(),
+            )
+        };
         let completed = Planned::Submit("/login openai".to_owned());
         assert_eq!(label(completed), "enter: run /login openai");
         let typed = Planned::Submit("/model   demo/pi".to_owned());
@@ -208,8 +221,9 @@ mod tests {
         let mut keymap = default_keymap();
         let overrides = json!({"tui.input.submit": "ctrl+s", "app.message.followUp": []});
         assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
-        let label =
-            |text: &str| enter_label(&Planned::Submit(text.to_owned()), &working(), |_| false, &keymap);
+        let label = |text: &str| {
+            enter_label(&Planned::Submit(text.to_owned()), (&working(), WhenBusy::Steer), |_| false, &keymap)
+        };
         assert_eq!(label("x"), "ctrl+s: steer at the next tool");
         assert_eq!(label("!x"), "ctrl+s: run and show the model");
     }

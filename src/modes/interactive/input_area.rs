@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 
-use crate::session::WhenBusy;
 use crate::tui::composer::{EditorAction, backslash_to_new_line};
 use crate::tui::keymap::{Chord, Context, Keymap};
 
@@ -34,7 +33,8 @@ pub(super) enum InputOutcome {
     Handled,
     /// The action of this id.
     Action(&'static str),
-    Submit(WhenBusy),
+    /// Enter submits the text.
+    Submit,
     Quit,
 }
 
@@ -78,18 +78,20 @@ impl InputArea {
         match keymap.lookup(Context::Editor, key) {
             Some("tui.input.submit") => {
                 if !backslash_to_new_line(&mut self.prompt.composer) {
-                    return InputOutcome::Submit(WhenBusy::Steer);
+                    return InputOutcome::Submit;
                 }
             }
             Some("tui.input.tab") => self.wants_path = true,
             Some(id) => {
                 if let Some(action) = EditorAction::from_id(id) {
                     self.prompt.composer.handle(action);
+                    self.prompt.follow_erasure(action == EditorAction::Undo);
                 }
             }
             None => {
                 if let Some(char) = Chord::typed(key) {
                     self.prompt.composer.insert(char.encode_utf8(&mut [0; 4]));
+                    self.prompt.follow_erasure(false);
                 }
             }
         }
@@ -114,7 +116,7 @@ impl InputArea {
                 OnEnter::Insert(replacement) => self.replace(Some(replacement)),
                 OnEnter::InsertAndSubmit(replacement) => {
                     self.replace(Some(replacement));
-                    return Some(InputOutcome::Submit(WhenBusy::Steer));
+                    return Some(InputOutcome::Submit);
                 }
             },
             _ => return None,
@@ -146,6 +148,7 @@ impl InputArea {
     pub(super) fn on_paste(&mut self, text: &str) {
         self.completion.close();
         self.prompt.composer.paste(text);
+        self.prompt.follow_erasure(false);
     }
 
     /// Shows the suggestions for the text that is in the editor now.
@@ -338,9 +341,9 @@ mod tests {
             let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
             assert_eq!(input.on_key(&enter, false, &keymap), expected, "{typed}");
         };
-        check("hello", InputOutcome::Submit(WhenBusy::Steer));
+        check("hello", InputOutcome::Submit);
         check("hello\\", InputOutcome::Handled);
-        check("/quit", InputOutcome::Submit(WhenBusy::Steer));
+        check("/quit", InputOutcome::Submit);
         check("/qt", InputOutcome::Handled);
     }
 }

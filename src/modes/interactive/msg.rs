@@ -64,7 +64,11 @@ pub(super) enum WorldEffect {
     /// Takes the queue back; answers with [`EffectDone::QueueTaken`].
     TakeQueue,
     /// Takes one message out of the queue; answers with [`EffectDone::QueueTaken`].
-    TakeQueued(QueueSlot),
+    TakeQueued {
+        slot: QueueSlot,
+        /// The text of the message before it in its queue.
+        after: Option<String>,
+    },
     /// Takes back messages that an earlier process left queued; answers with
     /// [`EffectDone::LeftOver`].
     TakeLeftOver,
@@ -122,7 +126,11 @@ pub(super) enum WorldEffect {
 #[derive(Debug)]
 pub(super) enum EffectDone {
     Trace(Box<ReadTrace>),
-    QueueTaken(TakenQueue),
+    QueueTaken {
+        taken: TakenQueue,
+        /// The text of the message before them in their queue.
+        after: Option<String>,
+    },
     LeftOver(TakenQueue),
     Sessions(SessionsDone),
     Models {

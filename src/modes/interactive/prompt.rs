@@ -7,11 +7,12 @@ use ratatui::style::Style;
 
 use crate::session::{
     Entry, EntryBody, Phase, PromptDraft, PromptTemplate, SessionMessage, SessionState, SkillBlock,
-    TakenQueue,
+    TakenQueue, WhenBusy,
 };
 use crate::tui::composer::{Composer, ComposerRows, ComposerView, paste_ranges, set_text_with};
 use crate::tui::theme::{Theme, Token};
 
+use crate::agent::QueueKind;
 use crate::ai::{Message, ThinkingLevel};
 
 use super::super::slash::command_name;
@@ -24,6 +25,8 @@ pub(super) struct PromptEditor {
     pub(super) composer: Composer,
     /// Images that the text names.
     pub(super) attachments: Attachments,
+    /// The place of the queued message that is being edited.
+    edited: Option<EditedPlace>,
     /// The tickets of messages that were taken back into the editor.
     tickets: Vec<u64>,
     /// Prompts for the arrow keys, oldest first: of earlier processes, of this one, and of the
@@ -33,6 +36,17 @@ pub(super) struct PromptEditor {
     of_session: Vec<String>,
     /// Prompts that are not yet kept for later sessions.
     unkept: Vec<String>,
+}
+
+/// Where a queued message was before it was taken into the editor.
+#[derive(Debug)]
+struct EditedPlace {
+    kind: QueueKind,
+    /// The text of the message before it.
+    after: Option<String>,
+    /// Whether the editor was emptied: what is typed then is another message, unless undo brings
+    /// this one back.
+    is_erased: bool,
 }
 
 /// What Enter does with a text: [`classify`] decides it for the border and for Enter alike.
@@ -93,6 +107,7 @@ impl PromptEditor {
         Self {
             composer: Composer::new(),
             attachments: Attachments::default(),
+            edited: None,
             tickets: Vec::new(),
             recalled: Vec::new(),
             typed: Vec::new(),
@@ -123,6 +138,7 @@ impl PromptEditor {
             return submission;
         }
         self.composer.take();
+        self.edited = None;
         if key_of(&submission, is_provider).is_none() {
             self.composer.add_to_history(trimmed);
             self.typed.push(trimmed.to_owned());
@@ -156,6 +172,40 @@ impl PromptEditor {
     /// Empties the editor; undo brings the text back.
     pub(super) fn clear(&mut self) {
         self.composer.set_text("");
+        self.follow_erasure(false);
+    }
+
+    /// Replaces the text by another one.
+    pub(super) fn set_text(&mut self, text: &str) {
+        self.composer.set_text(text);
+        self.edited = None;
+    }
+
+    /// Called after a change of the text.
+    pub(super) fn follow_erasure(&mut self, is_undo: bool) {
+        let is_empty = self.composer.is_empty();
+        match &mut self.edited {
+            Some(edited) if is_empty => edited.is_erased = true,
+            Some(edited) if is_undo => edited.is_erased = false,
+            Some(edited) if edited.is_erased => self.edited = None,
+            Some(_) | None => {}
+        }
+    }
+
+    /// When Enter delivers a prompt if the agent works: a queued message that was edited goes back to
+    /// its place. The border and Enter both ask this.
+    pub(super) fn when_busy(&self, session: &SessionState) -> WhenBusy {
+        let edited = self.edited.as_ref().filter(|edited| !edited.is_erased);
+        let Some(EditedPlace { kind, after, .. }) = edited.filter(|_| session.phase != Phase::Idle) else {
+            return WhenBusy::Steer;
+        };
+        let queue = match kind {
+            QueueKind::Steering => &session.queue.steering,
+            QueueKind::FollowUp => &session.queue.follow_up,
+        };
+        // Once the message before it was delivered, it is the next one.
+        let before = after.as_ref().and_then(|after| queue.iter().position(|text| text == after));
+        WhenBusy::At { kind: *kind, index: before.map_or(0, |before| before + 1) }
     }
 
     /// The contents of the editor, for the session to store, and the tickets of the messages
@@ -204,6 +254,18 @@ impl PromptEditor {
         self.composer.set_history(once.into_iter().rev());
     }
 
+    /// Takes queued messages into the editor, of which the first was behind the one with the text
+    /// `after`. Returns whether Enter puts them back there: not if something else is in the editor.
+    pub(super) fn edit_queued(&mut self, taken: TakenQueue, after: Option<String>) -> bool {
+        let kind = if taken.steering.is_empty() { QueueKind::FollowUp } else { QueueKind::Steering };
+        let was_blank = self.is_blank();
+        self.restore(taken);
+        if was_blank && !self.is_blank() {
+            self.edited = Some(EditedPlace { kind, after, is_erased: false });
+        }
+        self.edited.is_some()
+    }
+
     /// Inserts queued messages before the editor's contents.
     pub(super) fn restore(&mut self, mut taken: TakenQueue) {
         self.tickets.extend(Some(taken.ticket).filter(|ticket| *ticket > 0));
@@ -219,6 +281,7 @@ impl PromptEditor {
         if prompts.is_empty() {
             return;
         }
+        self.edited = None;
         let mut joined = PromptDraft::default();
         for prompt in prompts {
             join(&mut joined, self.attachments.adopt(prompt));

@@ -281,7 +281,8 @@ pub(super) fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
     }
     let editor = rows.len();
     let is_provider = |name: &str| app.input.completion.knows_provider(name);
-    let enter = enter_label(&app.input.planned(), &app.session, is_provider, &app.keymap);
+    let when_busy = app.input.prompt.when_busy(&app.session);
+    let enter = enter_label(&app.input.planned(), (&app.session, when_busy), is_provider, &app.keymap);
     let drawn = app.input.prompt.render(width, editor_rows(height), theme, &app.session, enter);
     let (mut cursor_row, column) = (usize::from(drawn.cursor.0), drawn.cursor.1);
     let mut editor_rows = drawn.rows;

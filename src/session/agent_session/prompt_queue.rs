@@ -121,15 +121,16 @@ impl PromptQueue {
     ) -> Result<Enqueued, SessionError> {
         let urgent = is_urgent(&text, &self.urgent_words);
         let queued = Queued { text, message: Arc::new(Message::User(message)) };
+        let steers = matches!(when_busy, WhenBusy::Steer | WhenBusy::At { kind: QueueKind::Steering, .. });
         let interrupts = matches!(when_busy, WhenBusy::Now)
-            || (matches!(when_busy, WhenBusy::Steer)
-                && (urgent || self.queues.delivery() == SteeringDelivery::Now));
+            || (steers && (urgent || self.queues.delivery() == SteeringDelivery::Now));
         let pushed = match when_busy {
             WhenBusy::Refuse => {
                 return Err(Refusal::Working.into());
             }
             WhenBusy::Now => self.queues.push_now(queued, now_ms),
-            WhenBusy::Steer if urgent => self.queues.push_now(queued, now_ms),
+            _ if steers && urgent => self.queues.push_now(queued, now_ms),
+            WhenBusy::At { kind, index } => self.queues.insert((kind, index), queued, now_ms),
             WhenBusy::Steer => self.queues.push(QueueKind::Steering, queued, now_ms),
             WhenBusy::FollowUp => self.queues.push(QueueKind::FollowUp, queued, now_ms),
         };

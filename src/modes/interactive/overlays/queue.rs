@@ -101,7 +101,11 @@ impl Overlay for QueuedMessages {
         match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
-            PickerOutcome::Chosen(slot) => OverlayStep::CloseWith(WorldEffect::TakeQueued(slot).into()),
+            PickerOutcome::Chosen(slot) => {
+                let before = slot.index.checked_sub(1);
+                let after = before.and_then(|index| self.texts(slot.kind).get(index)).cloned();
+                OverlayStep::CloseWith(WorldEffect::TakeQueued { slot, after }.into())
+            }
         }
     }
 
@@ -150,8 +154,11 @@ mod tests {
         let effect = match overlay.handle(&key(code, modifiers), &keymap) {
             OverlayStep::Stay => return "stay".to_owned(),
             OverlayStep::Close => return "close".to_owned(),
-            OverlayStep::CloseWith(DialogOutcome::Effect(Effect::World(WorldEffect::TakeQueued(slot)))) => {
-                return format!("edit {}", slot.text);
+            OverlayStep::CloseWith(DialogOutcome::Effect(Effect::World(WorldEffect::TakeQueued {
+                slot,
+                after,
+            }))) => {
+                return format!("edit {} after {after:?}", slot.text);
             }
             OverlayStep::StayWith(DialogOutcome::Effect(Effect::World(effect))) => effect,
             other => return format!("{other:?}"),
@@ -180,7 +187,9 @@ mod tests {
         check(0, KeyCode::Tab, none, "a to FollowUp 1");
         check(2, KeyCode::Tab, none, "c to Steering 2");
         check(1, KeyCode::Delete, none, "drop b");
-        check(1, KeyCode::Enter, none, "edit b");
+        check(0, KeyCode::Enter, none, "edit a after None");
+        check(1, KeyCode::Enter, none, "edit b after Some(\"a\")");
+        check(2, KeyCode::Enter, none, "edit c after None");
         check(0, KeyCode::Esc, none, "close");
     }
 }

@@ -203,7 +203,12 @@ fn border_says_what_enter_does_whatever_is_typed_and_happens() {
                 }
                 let app = &stage.app;
                 let is_provider = |name: &str| app.input.completion.knows_provider(name);
-                let label = enter_label(&app.input.planned(), &app.session, is_provider, &app.keymap);
+                let label = enter_label(
+                    &app.input.planned(),
+                    (&app.session, app.input.prompt.when_busy(&app.session)),
+                    is_provider,
+                    &app.keymap,
+                );
                 let promised = promised(&label, text, app.session.phase);
                 let observed = observed(&mut stage);
                 assert_eq!(promised, observed, "{text:?} when {state}, typed: {typed}, border: {label:?}");

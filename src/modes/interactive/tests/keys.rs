@@ -1,6 +1,7 @@
 //! Keys from the bytes of a terminal to what they do.
 
-use crate::session::{Phase, PromptTemplate, ResourceOrigin, TakenQueue};
+use crate::agent::QueueKind;
+use crate::session::{Phase, PromptTemplate, QueueView, ResourceOrigin, TakenQueue};
 use crate::tui::keymap::Chord;
 
 use super::super::msg::{EffectDone, ScreenEffect};
@@ -50,7 +51,8 @@ fn follow_up_that_is_edited_says_how_it_is_one_again() {
     let taken = |follow_up: &[&str], steering: &[&str]| {
         let prompts = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
         let (follow_up, steering) = (prompts(follow_up), prompts(steering));
-        EffectDone::QueueTaken(TakenQueue { follow_up, steering, ..TakenQueue::default() })
+        let taken = TakenQueue { follow_up, steering, ..TakenQueue::default() };
+        EffectDone::QueueTaken { taken, after: None }
     };
     stage.app.on_effect_done(taken(&[], &["now"]), &mut stage.effects);
     assert_eq!(stage.app.status.hint, None);
@@ -58,6 +60,99 @@ fn follow_up_that_is_edited_says_how_it_is_one_again() {
     let hint = stage.app.status.hint.clone().unwrap_or_default();
     assert_eq!(hint, "alt+enter queues it again");
     assert!(stage.editor().contains("later"));
+}
+
+/// A working session with queued messages, of which the one at `at` of the list was taken to be edited.
+fn editing(at: usize) -> Stage {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let mut stage = Stage::new();
+    stage.session(|session| {
+        let (steering, follow_up) = (texts(&["s1", "s2"]), texts(&["f1", "f2", "f3"]));
+        (session.phase, session.queue) = (Phase::Running, QueueView { steering, follow_up }.into());
+    });
+    stage.type_keys(&format!("/queue<enter>{}<enter>", "<down>".repeat(at)));
+    let asked = stage.effects.drain(..).find_map(|effect| match effect {
+        Effect::World(WorldEffect::TakeQueued { slot, after }) => Some((slot, after)),
+        _ => None,
+    });
+    let (slot, after) = asked.unwrap();
+    let mut taken = TakenQueue { ticket: 1, ..TakenQueue::default() };
+    stage.session(|session| {
+        let queue = Arc::make_mut(&mut session.queue);
+        let (left, prompts) = match slot.kind {
+            QueueKind::Steering => (&mut queue.steering, &mut taken.steering),
+            QueueKind::FollowUp => (&mut queue.follow_up, &mut taken.follow_up),
+        };
+        prompts.push(left.remove(slot.index).as_str().into());
+    });
+    stage.app.on_effect_done(EffectDone::QueueTaken { taken, after }, &mut stage.effects);
+    stage
+}
+
+#[test]
+fn message_that_is_edited_goes_back_to_its_place_in_the_queue() {
+    let check = |stage: &mut Stage, border: &str, keys: &str, when_busy: &str| {
+        let screen = stage.screen(80, 24).join("\n");
+        assert!(screen.contains(border), "{border:?}: {screen}");
+        let sent = stage.type_keys(keys).commands();
+        assert!(sent.len() == 1 && sent[0].ends_with(&format!("when_busy: {when_busy} }}")), "{sent:?}");
+        let next = stage.type_keys("new<enter>").commands();
+        assert!(next[0].ends_with("when_busy: Steer }"), "{next:?}");
+    };
+    let again = "── enter: queue again after the run ─";
+    check(&mut editing(2), again, " more<enter>", "At { kind: FollowUp, index: 0 }");
+    check(&mut editing(3), again, " more<enter>", "At { kind: FollowUp, index: 1 }");
+    check(&mut editing(4), again, "<enter>", "At { kind: FollowUp, index: 2 }");
+    let steer = "── enter: steer at the next tool · alt+enter: when done ─";
+    check(&mut editing(1), steer, "<enter>", "At { kind: Steering, index: 1 }");
+    // Other keys do what they always do.
+    check(&mut editing(3), again, "<alt+enter>", "FollowUp");
+    check(&mut editing(3), again, "<ctrl+enter>", "Now");
+    // What was before it was delivered in the meantime.
+    let mut stage = editing(4);
+    stage.session(|session| drop(Arc::make_mut(&mut session.queue).follow_up.drain(..)));
+    check(&mut stage, again, "<enter>", "At { kind: FollowUp, index: 0 }");
+    // Nothing else was in the queue, and something was.
+    let mut stage = editing(3);
+    let taken = |texts: &[&str]| {
+        let follow_up = texts.iter().map(|text| (*text).into()).collect();
+        EffectDone::QueueTaken { taken: TakenQueue { follow_up, ..TakenQueue::default() }, after: None }
+    };
+    stage.app.on_effect_done(taken(&[]), &mut stage.effects);
+    check(&mut stage, again, "<enter>", "At { kind: FollowUp, index: 1 }");
+    let mut stage = editing(3);
+    stage.app.on_effect_done(taken(&["f1", "f3"]), &mut stage.effects);
+    assert_eq!(stage.app.status.hint.as_deref(), Some("alt+enter queues it again"));
+    check(&mut stage, steer, "<enter>", "Steer");
+    // The run has ended.
+    let mut stage = editing(3);
+    stage.session(|session| session.phase = Phase::Idle);
+    assert!(!stage.screen(80, 24).join("\n").contains("enter: queue"));
+    check(&mut stage, "f2", "<enter>", "Steer");
+}
+
+#[test]
+fn text_that_is_typed_after_the_edited_one_was_erased_is_another_message() {
+    let label = |stage: &mut Stage| {
+        let screen = stage.screen(80, 24);
+        let border = screen.iter().find_map(|row| row.split_once("── enter: "));
+        border.map(|(_, label)| label.trim_end_matches('─').trim().to_owned()).unwrap_or_default()
+    };
+    for erase in ["<ctrl+c>", "<ctrl+u>", "<backspace><backspace>"] {
+        let mut stage = editing(3);
+        stage.type_keys(erase);
+        assert_eq!(stage.editor(), "|");
+        // Undo brings message and place back.
+        let back = "<ctrl+->".repeat(if erase.len() > 10 { 2 } else { 1 });
+        stage.type_keys(&back);
+        assert_eq!(
+            (stage.editor().as_str(), label(&mut stage).as_str()),
+            ("f2|", "queue again after the run")
+        );
+        stage.type_keys(erase).type_keys("x");
+        assert_eq!(label(&mut stage), "steer at the next tool · alt+enter: when done", "{erase}");
+        assert!(stage.type_keys("<enter>").commands()[0].ends_with("when_busy: Steer }"), "{erase}");
+    }
 }
 
 #[test]
