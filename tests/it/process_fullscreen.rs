@@ -134,9 +134,10 @@ async fn the_pager_and_dialogs_are_shown_in_fullscreen_too() {
     pty.keys("/settings tuiMode\r");
     pty.wait_text("→ tuiMode");
     pty.keys("\r");
-    wait_screen(&pty, false);
+    // The list covers the main screen like that of fullscreen.
     pty.wait_text("\"regular\"");
     pty.keys("\x1b");
+    wait_screen(&pty, false);
     pty.wait("the end of the dialog", |rows| !rows.iter().any(|row| row.contains("→ tuiMode")));
     pty.wait_idle();
     pty.keys("\x04");
