@@ -117,6 +117,8 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     };
     let mut outline = None;
     let mut unterminated = false;
+    let n_known = read.lines.tree.len();
+    let mut has_room = false;
     while let Some(block) = lines.next_block().map_err(read_error)? {
         for line in read_lines(block) {
             unterminated = line.text.last() != Some(&b'\n');
@@ -127,6 +129,9 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
             if !read.add_line(line) {
                 return Err(OpenError::NotASession { path: path.to_owned() });
             }
+        }
+        if !std::mem::replace(&mut has_room, true) {
+            read.make_room(n_known, start, stamp.size);
         }
     }
     if !unterminated {
@@ -280,6 +285,16 @@ fn read_lines(block: &[u8]) -> Vec<ReadLine<'_>> {
 }
 
 impl Progress {
+    /// Makes room for the entries of the rest of a file of `len` bytes, if its lines are like those since
+    /// `start`, before which there were `n_known` entries.
+    fn make_room(&mut self, n_known: usize, start: u64, len: u64) {
+        let tree = &mut self.lines.tree;
+        let n_read = (tree.len() - n_known) as u128;
+        let (read, rest) = (self.offset.saturating_sub(start), len.saturating_sub(self.offset));
+        let n_expected = n_read * u128::from(rest) / u128::from(read.max(1));
+        tree.make_room(usize::try_from(n_expected).unwrap_or_default());
+    }
+
     /// Adds the next line. `false` if the file turns out not to be a session.
     fn add_line(&mut self, line: ReadLine<'_>) -> bool {
         let text = line.text;
@@ -681,6 +696,28 @@ mod tests {
             let n = buffer.len().min(3);
             self.0.read(&mut buffer[..n])
         }
+    }
+
+    #[test]
+    fn room_is_made_once_for_all_entries_of_a_long_file() {
+        const N_ENTRIES: usize = 9_000;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long.jsonl");
+        let entry = |n: usize| {
+            let parent = if n == 0 { "null".to_owned() } else { format!("\"e{}\"", n - 1) };
+            let text = "words ".repeat(40);
+            format!(
+                r#"{{"type":"message","id":"e{n}","parentId":{parent},"timestamp":"2026-11-21T09:23:47.000Z","message":{{"role":"user","content":"{text}","timestamp":1}}}}"#
+            ) + "\n"
+        };
+        let header =
+            r#"{"type":"session","version":3,"id":"s","timestamp":"2026-11-21T09:23:47.000Z","cwd":"/"}"#;
+        let entries: String = (0..N_ENTRIES).map(entry).collect();
+        std::fs::write(&path, format!("{header}\n{entries}")).unwrap();
+        let scan = scan(&path).unwrap().unwrap();
+        assert_eq!(scan.tree.len(), N_ENTRIES);
+        // Doubled again and again, it would be 16,384.
+        assert!((N_ENTRIES..N_ENTRIES * 5 / 4).contains(&scan.tree.room()), "{}", scan.tree.room());
     }
 
     #[test]

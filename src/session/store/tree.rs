@@ -291,6 +291,21 @@ impl Tree {
         idx
     }
 
+    /// Makes room for about `n` more entries, if there is so much memory. What grows step by step leaves
+    /// holes of its earlier sizes.
+    pub(super) fn make_room(&mut self, n: usize) {
+        // A table that grows costs twice the memory, a list with room to spare nothing until it is used.
+        let nodes = Arc::make_mut(&mut self.nodes);
+        // Without so much memory they grow step by step.
+        drop(self.by_id.try_reserve(n).and_then(|()| nodes.try_reserve_exact(n.saturating_add(n / 8))));
+    }
+
+    /// Entries for which there is room.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.nodes.capacity()
+    }
+
     /// Whether an entry of a file is the same as an earlier one: the line was written twice.
     pub(super) fn repeats(&self, node: &Node) -> bool {
         let Some(earlier) = self.index_of(&node.id).map(|idx| &self.nodes[idx]) else { return false };
