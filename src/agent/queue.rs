@@ -52,6 +52,17 @@ pub struct Queued {
     pub message: Arc<Message>,
 }
 
+impl Queued {
+    /// Whether it says the same, with the same images.
+    fn is_same(&self, other: &Self) -> bool {
+        let is_same_content = match (&*self.message, &*other.message) {
+            (Message::User(own), Message::User(others)) => own.content == others.content,
+            _ => true,
+        };
+        self.text == other.text && is_same_content
+    }
+}
+
 /// Snapshot of a queued message; the queue may have changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSlot {
@@ -68,7 +79,7 @@ pub struct QueueSlot {
 pub enum Pushed {
     /// The message is in the queue.
     Queued,
-    /// The same text was queued within [`DUPLICATE_WINDOW_MS`]; dropped.
+    /// The message before it is the same, was queued within [`DUPLICATE_WINDOW_MS`], and still waits; dropped.
     Duplicate,
 }
 
@@ -88,8 +99,8 @@ struct Inner {
     delivery: SteeringDelivery,
     steering_mode: QueueMode,
     follow_up_mode: QueueMode,
-    /// Text and time of the last message queued.
-    last: Option<(String, u64)>,
+    /// The last message queued, and when.
+    last: Option<(Arc<Message>, u64)>,
     /// The token that cancels the turn in progress, if there is one.
     turn: Option<CancellationToken>,
     /// An interruption arrived between two turns, with nothing to cancel.
@@ -121,10 +132,10 @@ impl Queues {
     /// The same at a position of the queue, or at its end if it is shorter.
     pub fn insert(&self, (kind, index): (QueueKind, usize), queued: Queued, now_ms: u64) -> Pushed {
         let mut inner = self.lock();
-        if inner.is_duplicate(&queued.text, now_ms) {
+        if inner.is_duplicate(&queued, now_ms) {
             return Pushed::Duplicate;
         }
-        inner.last = Some((queued.text.clone(), now_ms));
+        inner.last = Some((Arc::clone(&queued.message), now_ms));
         let queue = inner.queue(kind);
         queue.insert(index.min(queue.len()), queued);
         if kind == QueueKind::Steering && inner.delivery == SteeringDelivery::Now {
@@ -136,10 +147,10 @@ impl Queues {
     /// Queues a steering message ahead of the others and interrupts the turn.
     pub fn push_now(&self, queued: Queued, now_ms: u64) -> Pushed {
         let mut inner = self.lock();
-        if inner.is_duplicate(&queued.text, now_ms) {
+        if inner.is_duplicate(&queued, now_ms) {
             return Pushed::Duplicate;
         }
-        inner.last = Some((queued.text.clone(), now_ms));
+        inner.last = Some((Arc::clone(&queued.message), now_ms));
         inner.steering.push_front(queued);
         inner.interrupt();
         Pushed::Queued
@@ -288,10 +299,13 @@ impl Inner {
         queue.remove(index)
     }
 
-    fn is_duplicate(&self, text: &str, now_ms: u64) -> bool {
-        self.last
-            .as_ref()
-            .is_some_and(|(last, at)| last == text && now_ms.saturating_sub(*at) < DUPLICATE_WINDOW_MS)
+    /// Whether a key was hit twice. What has been delivered or taken back may be said again, and the images of
+    /// equal texts may differ.
+    fn is_duplicate(&self, queued: &Queued, now_ms: u64) -> bool {
+        let Some((last, at)) = &self.last else { return false };
+        let mut waiting = self.steering.iter().chain(&self.follow_up).chain(&self.underway);
+        let last = waiting.find(|waiting| Arc::ptr_eq(&waiting.message, last));
+        now_ms.saturating_sub(*at) < DUPLICATE_WINDOW_MS && last.is_some_and(|last| last.is_same(queued))
     }
 
     fn interrupt(&mut self) {
@@ -322,7 +336,7 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use crate::ai::{Millis, UserMessage};
+    use crate::ai::{Extra, Image, Millis, UserMessage};
 
     use super::*;
 
@@ -372,6 +386,16 @@ mod tests {
         assert_eq!(push("stop", 5_999), Pushed::Duplicate);
         assert_eq!(push("stop", 6_000), Pushed::Queued);
         assert_eq!(push("go", 6_001), Pushed::Queued);
+        assert_eq!(push("go", 6_002), Pushed::Duplicate);
+        // With another image, delivered, or taken back, it is another message.
+        let image = Image { data: "YQ==".to_owned(), mime_type: "image/png".to_owned(), extra: Extra::new() };
+        let with_image = UserMessage::new("go", vec![image], Millis(0));
+        let with_image = Queued { text: "go".to_owned(), message: Arc::new(Message::User(with_image)) };
+        assert_eq!(queues.push(QueueKind::FollowUp, with_image.clone(), 6_003), Pushed::Queued);
+        assert_eq!(queues.push(QueueKind::FollowUp, with_image, 6_004), Pushed::Duplicate);
+        assert_eq!(push("go", 6_005), Pushed::Queued);
+        queues.take_all();
+        assert_eq!(push("go", 6_006), Pushed::Queued);
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl PromptQueue {
             WhenBusy::FollowUp => self.queues.push(QueueKind::FollowUp, queued, now_ms),
         };
         if pushed == Pushed::Duplicate {
-            let text = "ignored the message: the same text was queued a moment ago";
+            let text = "ignored a message: the one before it is the same and still waits";
             self.outbox.notice(NoticeLevel::Info, text);
             return Ok(Enqueued::Duplicate);
         }
