@@ -64,6 +64,9 @@ impl InputArea {
         if quits && keymap.is("app.clear", key) {
             return InputOutcome::Quit;
         }
+        if self.ends_jump(key, keymap) {
+            return InputOutcome::Handled;
+        }
         if self.completion.is_open()
             && let Some(outcome) = self.completion_key(key, keymap)
         {
@@ -85,13 +88,13 @@ impl InputArea {
             Some(id) => {
                 if let Some(action) = EditorAction::from_id(id) {
                     self.prompt.composer.handle(action);
-                    self.prompt.follow_erasure(action == EditorAction::Undo);
+                    self.prompt.on_change(action == EditorAction::Undo);
                 }
             }
             None => {
                 if let Some(char) = Chord::typed(key) {
                     self.prompt.composer.insert(char.encode_utf8(&mut [0; 4]));
-                    self.prompt.follow_erasure(false);
+                    self.prompt.on_change(false);
                 }
             }
         }
@@ -148,7 +151,21 @@ impl InputArea {
     pub(super) fn on_paste(&mut self, text: &str) {
         self.completion.close();
         self.prompt.composer.paste(text);
-        self.prompt.follow_erasure(false);
+        self.prompt.on_change(false);
+    }
+
+    /// Ends a jump, which waits for a character, with any other key. Returns whether the key does nothing else:
+    /// the border says that a character is waited for, not that Enter sends the text.
+    fn ends_jump(&mut self, key: &KeyEvent, keymap: &Keymap) -> bool {
+        let composer = &mut self.prompt.composer;
+        let submits = keymap.lookup(Context::Editor, key) == Some("tui.input.submit");
+        // Escape ends it by itself, and is no interruption then.
+        let is_action = keymap.lookup(Context::App, key).is_some_and(|id| id != "app.interrupt");
+        let is_jumping = composer.is_jumping();
+        if submits || is_action {
+            composer.cancel_jump();
+        }
+        is_jumping && submits
     }
 
     /// Shows the suggestions for the text that is in the editor now.

@@ -66,8 +66,8 @@ pub(super) enum WorldEffect {
     /// Takes one message out of the queue; answers with [`EffectDone::QueueTaken`].
     TakeQueued {
         slot: QueueSlot,
-        /// The text of the message before it in its queue.
-        after: Option<String>,
+        /// The message before it in its queue.
+        after: Option<QueueSlot>,
     },
     /// Takes back messages that an earlier process left queued; answers with
     /// [`EffectDone::LeftOver`].
@@ -128,8 +128,8 @@ pub(super) enum EffectDone {
     Trace(Box<ReadTrace>),
     QueueTaken {
         taken: TakenQueue,
-        /// The text of the message before them in their queue.
-        after: Option<String>,
+        /// The message before them in their queue.
+        after: Option<QueueSlot>,
     },
     LeftOver(TakenQueue),
     Sessions(SessionsDone),

@@ -12,7 +12,7 @@ use crate::session::{
 use crate::tui::composer::{Composer, ComposerRows, ComposerView, paste_ranges, set_text_with};
 use crate::tui::theme::{Theme, Token};
 
-use crate::agent::QueueKind;
+use crate::agent::{QueueKind, QueueSlot};
 use crate::ai::{Message, ThinkingLevel};
 
 use super::super::slash::command_name;
@@ -42,11 +42,11 @@ pub(super) struct PromptEditor {
 #[derive(Debug)]
 struct EditedPlace {
     kind: QueueKind,
-    /// The text of the message before it.
-    after: Option<String>,
-    /// Whether the editor was emptied: what is typed then is another message, unless undo brings
+    /// The message before it.
+    after: Option<QueueSlot>,
+    /// Whether the editor was cleared: what is typed then is another message, unless undo brings
     /// this one back.
-    is_erased: bool,
+    is_cleared: bool,
 }
 
 /// What Enter does with a text: [`classify`] decides it for the border and for Enter alike.
@@ -172,7 +172,9 @@ impl PromptEditor {
     /// Empties the editor; undo brings the text back.
     pub(super) fn clear(&mut self) {
         self.composer.set_text("");
-        self.follow_erasure(false);
+        if let Some(edited) = &mut self.edited {
+            edited.is_cleared = true;
+        }
     }
 
     /// Replaces the text by another one.
@@ -182,12 +184,11 @@ impl PromptEditor {
     }
 
     /// Called after a change of the text.
-    pub(super) fn follow_erasure(&mut self, is_undo: bool) {
+    pub(super) fn on_change(&mut self, is_undo: bool) {
         let is_empty = self.composer.is_empty();
         match &mut self.edited {
-            Some(edited) if is_empty => edited.is_erased = true,
-            Some(edited) if is_undo => edited.is_erased = false,
-            Some(edited) if edited.is_erased => self.edited = None,
+            Some(edited) if is_undo && !is_empty => edited.is_cleared = false,
+            Some(edited) if edited.is_cleared && !is_empty => self.edited = None,
             Some(_) | None => {}
         }
     }
@@ -195,7 +196,7 @@ impl PromptEditor {
     /// When Enter delivers a prompt if the agent works: a queued message that was edited goes back to
     /// its place. The border and Enter both ask this.
     pub(super) fn when_busy(&self, session: &SessionState) -> WhenBusy {
-        let edited = self.edited.as_ref().filter(|edited| !edited.is_erased);
+        let edited = self.edited.as_ref().filter(|edited| !edited.is_cleared);
         let Some(EditedPlace { kind, after, .. }) = edited.filter(|_| session.phase != Phase::Idle) else {
             return WhenBusy::Steer;
         };
@@ -203,8 +204,12 @@ impl PromptEditor {
             QueueKind::Steering => &session.queue.steering,
             QueueKind::FollowUp => &session.queue.follow_up,
         };
-        // Once the message before it was delivered, it is the next one.
-        let before = after.as_ref().and_then(|after| queue.iter().position(|text| text == after));
+        // Messages leave at the front, and others may have the same text. Once the message before it was
+        // delivered, it is the next one.
+        let before = after.as_ref().and_then(|after| {
+            let up_to_there = &queue[..queue.len().min(after.index + 1)];
+            up_to_there.iter().rposition(|text| *text == after.text)
+        });
         WhenBusy::At { kind: *kind, index: before.map_or(0, |before| before + 1) }
     }
 
@@ -254,14 +259,13 @@ impl PromptEditor {
         self.composer.set_history(once.into_iter().rev());
     }
 
-    /// Takes queued messages into the editor, of which the first was behind the one with the text
-    /// `after`. Returns whether Enter puts them back there: not if something else is in the editor.
-    pub(super) fn edit_queued(&mut self, taken: TakenQueue, after: Option<String>) -> bool {
+    /// Takes queued messages into the editor, of which the first was behind `after`. Returns whether Enter puts them back there: not if something else is in the editor.
+    pub(super) fn edit_queued(&mut self, taken: TakenQueue, after: Option<QueueSlot>) -> bool {
         let kind = if taken.steering.is_empty() { QueueKind::FollowUp } else { QueueKind::Steering };
         let was_blank = self.is_blank();
         self.restore(taken);
         if was_blank && !self.is_blank() {
-            self.edited = Some(EditedPlace { kind, after, is_erased: false });
+            self.edited = Some(EditedPlace { kind, after, is_cleared: false });
         }
         self.edited.is_some()
     }

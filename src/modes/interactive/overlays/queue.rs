@@ -103,7 +103,10 @@ impl Overlay for QueuedMessages {
             PickerOutcome::Cancelled => OverlayStep::Close,
             PickerOutcome::Chosen(slot) => {
                 let before = slot.index.checked_sub(1);
-                let after = before.and_then(|index| self.texts(slot.kind).get(index)).cloned();
+                let after = before.and_then(|index| {
+                    let text = self.texts(slot.kind).get(index)?.clone();
+                    Some(QueueSlot { kind: slot.kind, index, text })
+                });
                 OverlayStep::CloseWith(WorldEffect::TakeQueued { slot, after }.into())
             }
         }
@@ -158,7 +161,7 @@ mod tests {
                 slot,
                 after,
             }))) => {
-                return format!("edit {} after {after:?}", slot.text);
+                return format!("edit {} after {:?}", slot.text, after.map(|after| after.text));
             }
             OverlayStep::StayWith(DialogOutcome::Effect(Effect::World(effect))) => effect,
             other => return format!("{other:?}"),

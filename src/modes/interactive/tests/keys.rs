@@ -64,10 +64,14 @@ fn follow_up_that_is_edited_says_how_it_is_one_again() {
 
 /// A working session with queued messages, of which the one at `at` of the list was taken to be edited.
 fn editing(at: usize) -> Stage {
+    editing_among(&["f1", "f2", "f3"], at)
+}
+
+fn editing_among(follow_up: &[&str], at: usize) -> Stage {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let mut stage = Stage::new();
     stage.session(|session| {
-        let (steering, follow_up) = (texts(&["s1", "s2"]), texts(&["f1", "f2", "f3"]));
+        let (steering, follow_up) = (texts(&["s1", "s2"]), texts(follow_up));
         (session.phase, session.queue) = (Phase::Running, QueueView { steering, follow_up }.into());
     });
     stage.type_keys(&format!("/queue<enter>{}<enter>", "<down>".repeat(at)));
@@ -103,6 +107,9 @@ fn message_that_is_edited_goes_back_to_its_place_in_the_queue() {
     check(&mut editing(2), again, " more<enter>", "At { kind: FollowUp, index: 0 }");
     check(&mut editing(3), again, " more<enter>", "At { kind: FollowUp, index: 1 }");
     check(&mut editing(4), again, "<enter>", "At { kind: FollowUp, index: 2 }");
+    let equal = ["go on", "run", "go on", "commit"];
+    check(&mut editing_among(&equal, 5), again, "<enter>", "At { kind: FollowUp, index: 3 }");
+    check(&mut editing_among(&equal, 3), again, "<enter>", "At { kind: FollowUp, index: 1 }");
     let steer = "── enter: steer at the next tool · alt+enter: when done ─";
     check(&mut editing(1), steer, "<enter>", "At { kind: Steering, index: 1 }");
     // Other keys do what they always do.
@@ -132,26 +139,45 @@ fn message_that_is_edited_goes_back_to_its_place_in_the_queue() {
 }
 
 #[test]
-fn text_that_is_typed_after_the_edited_one_was_erased_is_another_message() {
+fn message_that_is_edited_keeps_its_place_until_the_editor_is_cleared() {
     let label = |stage: &mut Stage| {
         let screen = stage.screen(80, 24);
         let border = screen.iter().find_map(|row| row.split_once("── enter: "));
         border.map(|(_, label)| label.trim_end_matches('─').trim().to_owned()).unwrap_or_default()
     };
-    for erase in ["<ctrl+c>", "<ctrl+u>", "<backspace><backspace>"] {
+    const AGAIN: &str = "queue again after the run";
+    for keys in
+        ["<ctrl+u><ctrl+y>", "x<ctrl+-><alt+->", "<ctrl+u>another wording", "<backspace><backspace>f2"]
+    {
         let mut stage = editing(3);
-        stage.type_keys(erase);
-        assert_eq!(stage.editor(), "|");
-        // Undo brings message and place back.
-        let back = "<ctrl+->".repeat(if erase.len() > 10 { 2 } else { 1 });
-        stage.type_keys(&back);
-        assert_eq!(
-            (stage.editor().as_str(), label(&mut stage).as_str()),
-            ("f2|", "queue again after the run")
-        );
-        stage.type_keys(erase).type_keys("x");
-        assert_eq!(label(&mut stage), "steer at the next tool · alt+enter: when done", "{erase}");
-        assert!(stage.type_keys("<enter>").commands()[0].ends_with("when_busy: Steer }"), "{erase}");
+        stage.type_keys(keys);
+        assert_eq!(label(&mut stage), AGAIN, "{keys}");
+        let sent = stage.type_keys("<enter>").commands();
+        assert!(sent[0].contains("At { kind: FollowUp, index: 1 }"), "{keys}: {sent:?}");
+    }
+    let mut stage = editing(3);
+    stage.type_keys("<ctrl+c>");
+    assert_eq!(stage.editor(), "|");
+    // Undo brings message and place back.
+    stage.type_keys("<left><ctrl+->");
+    assert_eq!((stage.editor().as_str(), label(&mut stage).as_str()), ("f2|", AGAIN));
+    stage.type_keys("<ctrl+c>x");
+    assert_eq!(label(&mut stage), "steer at the next tool · alt+enter: when done");
+    assert!(stage.type_keys("<enter>").commands()[0].ends_with("when_busy: Steer }"));
+}
+
+#[test]
+fn jump_ends_with_any_key_that_types_nothing() {
+    for (keys, editor) in [
+        ("hello<ctrl+a><ctrl+]><enter>x", "x|hello"),
+        ("hello<ctrl+a><ctrl+]><ctrl+c>x", "x|"),
+        ("hello<ctrl+a><ctrl+]><ctrl+o>x", "x|hello"),
+        ("hello<ctrl+a><ctrl+]><escape>x", "x|hello"),
+        ("hello<ctrl+a><ctrl+]>o", "hell|o"),
+    ] {
+        let mut stage = Stage::new();
+        stage.type_keys(keys);
+        assert_eq!((stage.editor().as_str(), stage.commands()), (editor, Vec::new()), "{keys}");
     }
 }
 
