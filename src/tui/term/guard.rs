@@ -254,7 +254,9 @@ const MODIFY_OTHER_KEYS: &str = "\x1b[>4;2m";
 
 /// The keyboard flags belong to a screen, and each has a stack of them.
 const ALTERNATE_SCREEN: &str = "\x1b[?1049h\x1b[>5u";
-const MAIN_SCREEN: &str = "\x1b[<1u\x1b[?1049l";
+/// Cleared first: tmux gives the alternate screen the width of the main one again before it drops it, and rows
+/// that are wider then break, and push others of them into the scrollback.
+const MAIN_SCREEN: &str = "\x1b[0m\x1b[H\x1b[J\x1b[<1u\x1b[?1049l";
 
 /// Saved title, bracketed paste, reports of changes between light and dark (2031), kitty
 /// keyboard flags 1 (disambiguate escape codes)
@@ -317,6 +319,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn alternate_screen_is_empty_when_it_is_left() {
+        let ends = [MAIN_SCREEN.to_owned(), leave_sequence(true)];
+        for end in ends {
+            let (before, _) = end.split_once("\x1b[?1049l").unwrap();
+            assert!(before.contains("\x1b[0m\x1b[H\x1b[J"), "{end:?}");
+        }
+        assert!(!leave_sequence(false).contains("\x1b[J"));
+    }
+
+    #[test]
     fn leaving_resets_every_private_mode_that_entering_sets() {
         let all = TerminalModes { fullscreen: true, focus: true, modify_other_keys: true };
         let (enter, leave) = (enter_sequence(all), leave_sequence(true));
@@ -334,7 +346,8 @@ mod tests {
     fn keyboard_flags_are_popped_as_often_as_they_were_pushed_on_each_screen() {
         let stacks = |sequences: &[&str]| {
             let (mut depths, mut screen) = ([0, 0], 0);
-            for sequence in sequences.iter().flat_map(|text| text.split_inclusive(['h', 'l', 'u', 't', 'm']))
+            for sequence in
+                sequences.iter().flat_map(|text| text.split_inclusive(['h', 'l', 'u', 't', 'm', 'J']))
             {
                 match sequence {
                     "\x1b[?1049h" => screen = 1,
