@@ -206,6 +206,11 @@ fn toggle_expanded(app: &mut App, _: &mut Vec<Effect>) {
     let (hint, key) =
         (if view.expanded { "expanded" } else { "collapsed" }, app.keymap.hint("app.transcript.page"));
     app.transcript.set_view(view);
+    // Fullscreen shows all of it so, on the main screen some has been written.
+    if app.fullscreen.is_some() {
+        app.status.hint = Some(format!("tool output is {hint}"));
+        return;
+    }
     app.status.hint = Some(if key.is_empty() {
         format!("tool output is {hint} from here on")
     } else {

@@ -26,7 +26,34 @@ pub(in super::super) struct SettingsDialog {
 struct Edit {
     setting: &'static Setting,
     field: Field,
+    /// Whether the text is a JSON string, because the field has no line breaks and tabs.
+    is_json: bool,
     problem: Option<String>,
+}
+
+impl Edit {
+    fn new(setting: &'static Setting, value: &Value) -> Self {
+        let is_json = value.as_str().is_some_and(|text| text.contains(char::is_control));
+        let mut field = Field::plain();
+        let typed = if is_json { value.to_string() } else { as_typed(value) };
+        field.handle(&InputEvent::Paste(typed));
+        Self { setting, field, is_json, problem: None }
+    }
+
+    fn value(&self) -> Result<Value, String> {
+        let text = self.field.text();
+        // A text without quotes replaces it.
+        let is_json = self.is_json && text.trim_start().starts_with('"');
+        let value = if is_json {
+            serde_json::from_str::<String>(text)
+                .map_err(|error| format!("not a JSON string: {error}"))?
+                .into()
+        } else {
+            self.setting.kind.parse(text)
+        };
+        SettingChange::set(self.setting.key, value.clone()).map_err(|error| error.to_string())?;
+        Ok(value)
+    }
 }
 
 impl SettingsDialog {
@@ -50,9 +77,7 @@ impl SettingsDialog {
             _ => None,
         };
         let Some(next) = next else {
-            let mut field = Field::plain();
-            field.handle(&InputEvent::Paste(as_typed(&value)));
-            self.edit = Some(Edit { setting, field, problem: None });
+            self.edit = Some(Edit::new(setting, &value));
             return OverlayStep::Stay;
         };
         set(setting, Some(next))
@@ -67,17 +92,14 @@ impl SettingsDialog {
         let InputEvent::Key(key) = input else { return OverlayStep::Stay };
         match keymap.lookup(Context::Select, key) {
             Some("tui.select.cancel") => self.edit = None,
-            Some("tui.select.confirm") => {
-                let value = edit.setting.kind.parse(edit.field.text());
-                match SettingChange::set(edit.setting.key, value.clone()) {
-                    Err(error) => edit.problem = Some(error.to_string()),
-                    Ok(_) => {
-                        let setting = edit.setting;
-                        self.edit = None;
-                        return set(setting, Some(value).filter(|value| !value.is_null()));
-                    }
+            Some("tui.select.confirm") => match edit.value() {
+                Err(problem) => edit.problem = Some(problem),
+                Ok(value) => {
+                    let setting = edit.setting;
+                    self.edit = None;
+                    return set(setting, Some(value).filter(|value| !value.is_null()));
                 }
-            }
+            },
             _ => {}
         }
         OverlayStep::Stay
@@ -149,7 +171,8 @@ impl Overlay for SettingsDialog {
             let drawn = self.picker.render(cx);
             return (drawn.rows, drawn.cursor);
         };
-        let about = format!("{}: {}", edit.setting.help, edit.setting.kind.describe());
+        let form = if edit.is_json { ", here as a JSON string" } else { "" };
+        let about = format!("{}: {}{form}", edit.setting.help, edit.setting.kind.describe());
         Dialog {
             title: edit.setting.key,
             body: wrap_plain(&about, cx.width.max(1), cx.theme.style(Token::Muted)),
@@ -207,6 +230,25 @@ mod tests {
     }
 
     const ENTER: (KeyCode, KeyModifiers) = (KeyCode::Enter, KeyModifiers::NONE);
+
+    #[test]
+    fn text_with_line_breaks_stays_as_it_is_unless_it_is_changed() {
+        let text = "shopt -s expand_aliases\nalias ll='ls\t-l'\u{7}";
+        let with_breaks = || {
+            let change = SettingChange::set("shellCommandPrefix", Value::from(text)).unwrap();
+            dialog("shellCommandPrefix", vec![change])
+        };
+        let key = || "shellCommandPrefix".to_owned();
+        assert_eq!(press(&mut with_breaks(), &[ENTER, ENTER]), Some((key(), Some(text.into()))));
+        let edited =
+            [vec![ENTER, (KeyCode::Backspace, KeyModifiers::NONE), ENTER], typed("\"a\\nb\"")].concat();
+        let mut dialog = with_breaks();
+        assert_eq!(press(&mut dialog, &edited[..3]), None);
+        assert!(shown(&mut dialog, 12).contains("not a JSON string: "), "{}", shown(&mut dialog, 12));
+        assert_eq!(press(&mut dialog, &edited[3..]), Some((key(), Some("a\nb".into()))));
+        let plain = [vec![ENTER], typed("true;")].concat();
+        assert_eq!(press(&mut with_breaks(), &plain), Some((key(), Some("true;".into()))));
+    }
 
     fn shown(dialog: &mut SettingsDialog, max_rows: u16) -> String {
         let (rows, _) = draw(dialog, 90, max_rows);
