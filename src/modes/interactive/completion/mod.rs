@@ -310,7 +310,7 @@ impl Completion {
         let Replaced { kind, n_bytes, text: typed, .. } = &self.replaced;
         let is_chosen = self.is_chosen;
         let is_surprising = !is_chosen && commands::is_surprising(selected, typed);
-        let is_as_typed = selected.label == *typed;
+        let is_complete = self.is_complete_path();
         let replacement = Replacement { n_bytes: *n_bytes, with: selected.insertion.text.clone() };
         match kind {
             // Enter again runs it.
@@ -321,7 +321,7 @@ impl Completion {
             Kind::Name if is_chosen || begins(&selected.label, typed) => {
                 OnEnter::InsertAndSubmit(replacement)
             }
-            Kind::File if is_chosen || !is_as_typed => OnEnter::Insert(replacement),
+            Kind::File if is_chosen || !is_complete => OnEnter::Insert(replacement),
             Kind::Words | Kind::Path | Kind::PathArgument if is_chosen => OnEnter::Insert(replacement),
             Kind::Choice
             | Kind::Name
@@ -331,6 +331,12 @@ impl Completion {
             | Kind::Path
             | Kind::PathArgument => OnEnter::Submit,
         }
+    }
+
+    /// Whether the typed path is a folder or a whole file name, even if others continue it.
+    fn is_complete_path(&self) -> bool {
+        let typed = &self.replaced.text;
+        typed.ends_with('/') || self.suggestions.iter().any(|one| one.label == *typed)
     }
 
     /// What Enter does; the list closes.

@@ -281,6 +281,8 @@ fn file_is_inserted_behind_its_at_sign_and_a_folder_goes_on() {
     assert_eq!(typing.accept(), "see @main/");
     assert_eq!(typing.wanted(), Some(Wanted::Matching { query: "main/".to_owned(), is_new: true }));
     typing.find(&["main/a.rs"]);
+    assert_eq!(typing.completion.planned(), OnEnter::Submit, "the folder may be meant");
+    typing.completion.select_next();
     let insert = Replacement { n_bytes: 6, with: "@main/a.rs ".to_owned() };
     assert_eq!(typing.completion.on_enter(), OnEnter::Insert(insert));
 
@@ -291,6 +293,32 @@ fn file_is_inserted_behind_its_at_sign_and_a_folder_goes_on() {
     typing.find(&["b maps/"]);
     assert_eq!(typing.accept(), "@\"b maps/");
     assert_eq!(typing.wanted(), Some(Wanted::Matching { query: "b maps/".to_owned(), is_new: true }));
+}
+
+#[test]
+fn enter_sends_a_path_that_is_complete() {
+    let check = |text: &str, found: &[&str], expected: &str| {
+        let mut typing = Typing::of(text);
+        typing.find(found);
+        let planned = typing.completion.planned();
+        assert_eq!(typing.completion.on_enter(), planned, "{text}");
+        let with = match planned {
+            OnEnter::Insert(replacement) => typing.apply(Some(replacement)),
+            OnEnter::Submit => text.to_owned(),
+            OnEnter::InsertAndSubmit(replacement) => panic!("{text}: {replacement:?}"),
+        };
+        assert_eq!(with, expected);
+    };
+    for (text, found) in [
+        ("explain @src/", ["src/deep/", "src/"]),
+        ("explain @~/", ["~/a/", "~/b"]),
+        ("explain @\"a b/", ["a b/c", "a b/d"]),
+        ("explain @lib.rs", ["old/lib.rs", "lib.rs"]),
+    ] {
+        check(text, &found, text);
+    }
+    check("explain @lib", &["lib.rs", "lib.md"], "explain @lib.rs ");
+    check("explain @lib.rs", &["src/lib.rs", "old/lib.rs"], "explain @src/lib.rs ");
 }
 
 #[test]
