@@ -31,6 +31,7 @@ impl<'a> Typed<'a> {
     /// What is typed at the end of `before`, the line up to the cursor. `is_first` is whether
     /// that is the first line of the text.
     pub(super) fn find(before: &'a str, is_first: bool) -> Option<Self> {
+        // A slash at the start of the text begins a command, until another one makes it a path.
         if is_first
             && let Some(line) = before.strip_prefix('/')
             && !line.split(char::is_whitespace).next().unwrap_or_default().contains('/')
@@ -46,9 +47,8 @@ impl<'a> Typed<'a> {
         if whole.starts_with('@') && !is_bash {
             return Some(Self::File(token));
         }
-        // A lone slash at the start is a command, and so may be what follows it.
         let is_path = PATH_STARTS.iter().any(|start| token.text.starts_with(start));
-        (is_path && token.n_bytes < before.len()).then_some(Self::Path(token))
+        is_path.then_some(Self::Path(token))
     }
 }
 
@@ -130,7 +130,12 @@ mod tests {
         check("/mo", Some(Typed::Command("mo")));
         check("/model  fa st", Some(Typed::Argument { command: "model", text: "fa st" }));
         check("/export ~/a/b c", Some(Typed::Argument { command: "export", text: "~/a/b c" }));
-        check("/etc/host", None);
+        check("/etc/host", Some(Typed::Path(token("/etc/host", 9, None))));
+        check("/tmp/", Some(Typed::Path(token("/tmp/", 5, None))));
+        check("/tmp", Some(Typed::Command("tmp")));
+        for start in ["./", "../", "~/"] {
+            check(start, Some(Typed::Path(token(start, start.len(), None))));
+        }
         check("hello", None);
         check("", None);
         check("see @", Some(Typed::File(token("", 1, None))));
@@ -154,7 +159,8 @@ mod tests {
         check("cat '/my fi", Some(Typed::Path(token("/my fi", 7, Some('\'')))));
         check("and/or", None);
         check("don't @x", Some(Typed::File(token("x", 2, None))));
-        assert_eq!(Typed::find("/mo", false), None);
+        assert_eq!(Typed::find("/mo", false), Some(Typed::Path(token("/mo", 3, None))));
+        assert_eq!(Typed::find("/", false), Some(Typed::Path(token("/", 1, None))));
     }
 
     #[test]
