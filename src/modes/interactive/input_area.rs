@@ -143,8 +143,15 @@ impl InputArea {
     }
 
     fn replace(&mut self, replacement: Option<Replacement>) {
-        if let Some(Replacement { n_bytes, with }) = replacement {
-            self.prompt.composer.replace_before_cursor(n_bytes, &with);
+        let Some(Replacement { n_bytes, with }) = replacement else { return };
+        let composer = &mut self.prompt.composer;
+        match with.strip_suffix(' ') {
+            // The blank that ends a completed name is there already.
+            Some(name) if composer.after_cursor().starts_with(char::is_whitespace) => {
+                composer.replace_before_cursor(n_bytes, name);
+                composer.handle(EditorAction::CursorRight);
+            }
+            _ => composer.replace_before_cursor(n_bytes, &with),
         }
     }
 
@@ -345,6 +352,32 @@ mod tests {
         assert_eq!(shown, expected.map(|text| (text.to_owned(), false)));
         let edited = [KeyCode::Up, KeyCode::Up, KeyCode::Up, KeyCode::End, KeyCode::Backspace].map(press);
         assert_eq!(edited.last(), Some(&("/fullscree".to_owned(), true)));
+    }
+
+    #[test]
+    fn completed_name_has_one_blank_behind_it() {
+        let check = |before: &str, after: &str, expected: (&str, &str)| {
+            let (keymap, mut input, session) = (keymap(), InputArea::new(), session());
+            let cx = CompletionCx { session: &session, models: &[], home: None };
+            let press = |input: &mut InputArea, code: KeyCode| {
+                input.on_key(&KeyEvent::new(code, KeyModifiers::NONE), false, &keymap);
+                input.update_completion(&cx);
+            };
+            input.prompt.composer.set_text(&[before, after].concat());
+            after.chars().for_each(|_| press(&mut input, KeyCode::Left));
+            input.update_completion(&cx);
+            let id = input.completion.take_request().map(|request| request.id).unwrap();
+            let paths = vec!["src/lib.rs".to_owned(), "src/lib.md".to_owned()];
+            input.on_files(&FoundFiles { id, paths, is_done: true }, &cx);
+            press(&mut input, KeyCode::Tab);
+            let composer = &input.prompt.composer;
+            let (before, after) = (composer.before_cursor(), composer.after_cursor());
+            assert_eq!((before, after), expected);
+            assert!(!input.completion.is_open(), "the name is complete");
+        };
+        check("x @lib", " and more", ("x @src/lib.rs ", "and more"));
+        check("x @lib", ", more", ("x @src/lib.rs ", ", more"));
+        check("x @lib", "", ("x @src/lib.rs ", ""));
     }
 
     #[test]
