@@ -33,6 +33,12 @@ pub(super) struct Known {
     pub(super) themes: Vec<String>,
 }
 
+impl Known {
+    fn theme_names(&self) -> impl Iterator<Item = &str> {
+        BUILTIN_NAMES.into_iter().chain(self.themes.iter().map(String::as_str))
+    }
+}
+
 /// The kind of a command's argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Argument {
@@ -40,8 +46,11 @@ pub(super) enum Argument {
     ThinkingLevel,
     Provider,
     Theme,
+    /// A file that exists.
     Path,
-    /// One of these words.
+    /// A file that is written, so that every name is complete.
+    NewPath,
+    /// One of these words. A word with a space behind it takes a value.
     Words(&'static [&'static str]),
 }
 
@@ -51,11 +60,11 @@ pub(super) const ARGUMENTS: &[(&str, Argument)] = &[
     ("thinking", Argument::ThinkingLevel),
     ("login", Argument::Provider),
     ("logout", Argument::Provider),
-    ("export", Argument::Path),
+    ("export", Argument::NewPath),
     ("import", Argument::Path),
     ("theme", Argument::Theme),
     ("compact", Argument::Words(&["--edit"])),
-    ("trace", Argument::Words(&["--failed", "--slow", "--tool"])),
+    ("trace", Argument::Words(&["--failed", "--slow", "--tool "])),
 ];
 
 /// What the argument of this command is; `None` if it is free text or there is none.
@@ -78,12 +87,9 @@ pub(super) fn suggest(
         Argument::Provider => {
             known.providers.iter().map(|provider| word(&provider.id, &provider.name)).collect()
         }
-        Argument::Theme => {
-            let own = known.themes.iter().map(String::as_str);
-            BUILTIN_NAMES.into_iter().chain(own).map(|name| word(name, "")).collect()
-        }
+        Argument::Theme => known.theme_names().map(|name| word(name, "")).collect(),
         Argument::Words(words) => words.iter().map(|one| word(one, "")).collect(),
-        Argument::Path => Vec::new(),
+        Argument::Path | Argument::NewPath => Vec::new(),
     };
     // What is complete needs no list.
     if all.iter().any(|one| one.label == typed) {
@@ -100,11 +106,13 @@ pub(super) fn is_complete(argument: Argument, typed: &str, cx: &CompletionCx<'_>
         Argument::Model => cx.models.iter().any(|model| model.is_named(typed)),
         Argument::ThinkingLevel => ThinkingLevel::parse(typed).is_some(),
         Argument::Provider => known.providers.iter().any(|provider| provider.is_named(typed)),
-        Argument::Path | Argument::Theme | Argument::Words(_) => true,
+        Argument::Theme => known.theme_names().any(|name| name == typed),
+        Argument::Words(words) => words.iter().any(|one| one.trim_end() == typed),
+        Argument::Path | Argument::NewPath => true,
     }
 }
 
 fn word(text: &str, help: &str) -> Suggestion {
-    let insertion = Insertion { text: text.to_owned(), goes_on: false };
-    Suggestion { label: text.to_owned(), help: help.to_owned(), insertion }
+    let insertion = Insertion { text: text.to_owned(), goes_on: text.ends_with(' ') };
+    Suggestion { label: text.trim_end().to_owned(), help: help.to_owned(), insertion }
 }

@@ -100,13 +100,13 @@ enum Kind {
     /// The beginning or some letters of an argument that is one of a few.
     Choice,
     /// The beginning of a name. Its letters within another name mean nothing: a key must not go to a provider
-    /// that was not named.
+    /// that was not named, and what `/compact` shall keep is no option.
     Name,
     /// One of a few, in a way that the command understands.
     Complete,
-    /// An argument that is also fine as typed.
-    Words,
     PathArgument,
+    /// A path that need not exist.
+    NewPathArgument,
     File,
     Path,
 }
@@ -192,16 +192,16 @@ impl Completion {
     fn update_argument(&mut self, command: &str, text: &str, cx: &CompletionCx<'_>) {
         let Some(argument) = arguments::argument_of(command) else { return self.close() };
         let kind = match argument {
-            Argument::Path => {
+            Argument::Path | Argument::NewPath => {
+                let is_new = argument == Argument::NewPath;
+                let kind = if is_new { Kind::NewPathArgument } else { Kind::PathArgument };
                 let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
                 let path = quote.and_then(|quote| text.strip_prefix(quote)).unwrap_or(text);
-                let replaced =
-                    Replaced { n_bytes: text.len(), quote, ..Replaced::of(Kind::PathArgument, path) };
+                let replaced = Replaced { n_bytes: text.len(), quote, ..Replaced::of(kind, path) };
                 return self.ask(replaced, Wanted::Beginning { path: path.to_owned() }, cx);
             }
-            Argument::Theme | Argument::Words(_) => Kind::Words,
             _ if arguments::is_complete(argument, text, cx, &self.known) => Kind::Complete,
-            Argument::Provider => Kind::Name,
+            Argument::Provider | Argument::Theme | Argument::Words(_) => Kind::Name,
             Argument::Model | Argument::ThinkingLevel => Kind::Choice,
         };
         let suggestions = arguments::suggest(argument, text, cx, &self.known);
@@ -312,24 +312,29 @@ impl Completion {
         let is_surprising = !is_chosen && commands::is_surprising(selected, typed);
         let is_complete = self.is_complete_path();
         let replacement = Replacement { n_bytes: *n_bytes, with: selected.insertion.text.clone() };
+        // A folder, or an option that takes a value, is not all that the command needs.
+        let run = |replacement| match selected.insertion.goes_on {
+            true => OnEnter::Insert(replacement),
+            false => OnEnter::InsertAndSubmit(replacement),
+        };
+        let continues = begins(&selected.label, typed);
         match kind {
             // Enter again runs it.
             Kind::Command if is_surprising => OnEnter::Insert(replacement),
             Kind::Command => OnEnter::InsertAndSubmit(replacement),
-            Kind::Choice if is_chosen || !typed.is_empty() => OnEnter::InsertAndSubmit(replacement),
-            Kind::Complete if is_chosen => OnEnter::InsertAndSubmit(replacement),
-            Kind::Name if is_chosen || begins(&selected.label, typed) => {
-                OnEnter::InsertAndSubmit(replacement)
-            }
+            Kind::Choice if is_chosen || !typed.is_empty() => run(replacement),
+            Kind::Complete if is_chosen => run(replacement),
+            Kind::Name if is_chosen || continues => run(replacement),
+            Kind::PathArgument if is_chosen || continues && !is_complete => run(replacement),
             Kind::File if is_chosen || !is_complete => OnEnter::Insert(replacement),
-            Kind::Words | Kind::Path | Kind::PathArgument if is_chosen => OnEnter::Insert(replacement),
+            Kind::Path | Kind::NewPathArgument if is_chosen => OnEnter::Insert(replacement),
             Kind::Choice
             | Kind::Name
             | Kind::Complete
             | Kind::File
-            | Kind::Words
             | Kind::Path
-            | Kind::PathArgument => OnEnter::Submit,
+            | Kind::PathArgument
+            | Kind::NewPathArgument => OnEnter::Submit,
         }
     }
 
@@ -428,18 +433,19 @@ impl Suggestion {
     fn path(path: &str, replaced: &Replaced) -> Self {
         let is_folder = path.ends_with('/');
         let needs_quote = path.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '(' | '['));
-        let quote = match (replaced.kind, replaced.quote) {
-            (_, Some(quote)) => quote.to_string(),
-            // The rest of the line is the path.
-            (Kind::PathArgument, None) => String::new(),
-            (_, None) if !needs_quote => String::new(),
-            (_, None) => if path.contains('"') { "'" } else { "\"" }.to_owned(),
+        // Of an argument, the rest of the line is the path.
+        let is_argument = matches!(replaced.kind, Kind::PathArgument | Kind::NewPathArgument);
+        let quote = match replaced.quote {
+            Some(quote) => quote.to_string(),
+            None if is_argument => String::new(),
+            None if !needs_quote => String::new(),
+            None => if path.contains('"') { "'" } else { "\"" }.to_owned(),
         };
         let at = if replaced.kind == Kind::File { "@" } else { "" };
-        let end = match (is_folder, replaced.kind) {
-            (true, _) => String::new(),
-            (false, Kind::PathArgument) => quote.clone(),
-            (false, _) => format!("{quote} "),
+        let end = match is_folder {
+            true => String::new(),
+            false if is_argument => quote.clone(),
+            false => format!("{quote} "),
         };
         let insertion = Insertion { text: format!("{at}{quote}{path}{end}"), goes_on: is_folder };
         Self { label: path.to_owned(), help: String::new(), insertion }

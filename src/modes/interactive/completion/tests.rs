@@ -234,6 +234,10 @@ fn enter_never_replaces_an_argument_that_is_complete() {
     check("/login Anthro", "/login anthropic");
     check("/model fst-m", "/model acme/fast-mini");
     check("/thinking of", "/thinking off");
+    check("/theme da", "/theme dark");
+    check("/theme drk", "/theme drk");
+    check("/trace --fa", "/trace --failed");
+    check("/compact --e", "/compact --edit");
     let mut typing = Typing::of("/model acme/fast");
     typing.models = vec![model("fast-mini"), model("fast")];
     typing.set("/model fast");
@@ -396,6 +400,33 @@ fn path_after_a_command_is_offered_but_enter_takes_what_was_typed() {
     typing.set("/import ou");
     typing.find(&["out put/"]);
     assert_eq!(typing.accept(), "/import out put/");
+}
+
+#[test]
+fn enter_runs_a_command_with_the_marked_path_that_continues_what_was_typed() {
+    let check = |text: &str, found: &[&str], expected: OnEnter| {
+        let mut typing = Typing::of(text);
+        typing.find(found);
+        assert_eq!(typing.completion.on_enter(), expected, "{text}");
+    };
+    let with = |n_bytes, with: &str| Replacement { n_bytes, with: with.to_owned() };
+    check("/import p", &["pic.png"], OnEnter::InsertAndSubmit(with(1, "pic.png")));
+    check("/import \"p", &["p c.png"], OnEnter::InsertAndSubmit(with(2, "\"p c.png\"")));
+    check("/import p", &["pics/", "pic.png"], OnEnter::Insert(with(1, "pics/")));
+    check("/import p", &["p/", "p", "pa"], OnEnter::Submit);
+    check("/import pics/", &["pics/a", "pics/b"], OnEnter::Submit);
+    check("/import ", &["pic.png"], OnEnter::Submit);
+    check("/export p", &["pic.png"], OnEnter::Submit);
+}
+
+#[test]
+fn an_option_that_takes_a_value_is_completed_and_not_run() {
+    let mut typing = Typing::of("/trace --to");
+    assert_eq!(typing.labels(), ["--tool"]);
+    let insert = Replacement { n_bytes: 4, with: "--tool ".to_owned() };
+    assert_eq!(typing.completion.planned(), OnEnter::Insert(insert));
+    assert_eq!(typing.accept(), "/trace --tool ");
+    assert_eq!(typing.completion.on_enter(), OnEnter::Submit);
 }
 
 #[test]
