@@ -12,7 +12,7 @@ use crate::session::{BashExecution, Entry, EntryBody, NoticeLevel, Opened, Sessi
 
 use super::Transcript;
 use super::answer::{StreamingAnswer, finish_thinking, show_block};
-use super::calls::OpenCalls;
+use super::calls::{NO_RESULT, OpenCalls};
 use super::cell_list::CellId;
 use super::cells::{BashCell, CustomCell, NoticeCell, SummaryCell, Tone, UserCell};
 use super::notices;
@@ -117,6 +117,7 @@ impl Transcript {
 
     fn begin_answer(&mut self, pending: &AssistantMessage) {
         self.finish_answer();
+        self.live.calls.begin_answer();
         self.live.answer = Some(StreamingAnswer::new(pending));
     }
 
@@ -129,6 +130,7 @@ impl Transcript {
                 streamed.finish(&mut self.cells);
             }
             None => {
+                self.live.calls.begin_answer();
                 for block in &answer.content {
                     show_block(block, &mut self.cells, &mut self.live.calls);
                 }
@@ -297,6 +299,6 @@ pub(super) fn show_between(transcript: &mut Transcript, opened: &Opened, remarks
         remarks.before(entry, &mut transcript.cells);
         transcript.show_entry(entry);
     }
-    transcript.abandon_run("No result was recorded");
+    transcript.abandon_run(NO_RESULT);
     transcript.live = Live::default();
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::session::{BashExecution, BashId, NoticeLevel};
+use crate::session::{BashExecution, BashId, Entry, NoticeLevel};
 use crate::tui::text::Row;
 
 use super::*;
@@ -87,6 +87,75 @@ fn a_replay_draws_the_end_and_says_that_there_is_more() {
     let first: Vec<&str> = text.lines().take(4).collect();
     assert_eq!(first, ["|", "| pi v1", "|", "| 4500 blocks above hidden (/transcript to show)"]);
     assert_eq!(stage.transcript.stable(), n_rows);
+}
+
+#[test]
+fn a_call_without_a_result_is_not_continued_by_a_later_call_with_its_id() {
+    let bash =
+        |command: &str| ToolCall { id: "call_1".to_owned(), ..call("bash", json!({ "command": command })) };
+    let with = |call: &ToolCall| answer(StopReason::ToolUse, vec![AssistantBlock::ToolCall(call.clone())]);
+    let (lost, second, third) = (bash("sleep 300"), bash("echo second"), bash("echo third"));
+    let messages = |call: &ToolCall, text: &str| {
+        [
+            user(text),
+            with(call),
+            Message::ToolResult(Arc::new(result(call, text))),
+            answer(StopReason::Stop, vec![]),
+        ]
+    };
+    let stored = [user("first"), with(&lost)];
+    let more: Vec<Message> =
+        [messages(&second, "second"), messages(&third, "third")].into_iter().flatten().collect();
+    let opened = |messages: &[Message]| {
+        let lines = messages.iter().enumerate().map(|(n, message)| {
+            let line = json!({ "type": "message", "id": format!("{n}"), "parentId": null, "timestamp": "", "message": message });
+            Arc::new(Entry::parse(&line.to_string()).unwrap())
+        });
+        Opened { tail: lines.collect(), n_earlier: Some(0) }
+    };
+    let stage_of = |opened: Opened| {
+        let mut stage = TranscriptStage::new();
+        stage.event(SessionEvent::Opened(Arc::new(opened)));
+        stage
+    };
+
+    let whole: Vec<Message> = stored.iter().chain(&more).cloned().collect();
+    let resumed = stage_of(opened(&whole)).text(60);
+    let rows: Vec<&str> = resumed.lines().filter(|row| row.len() > 1 && !row.contains("Took")).collect();
+    let expected = [
+        "| first",
+        "| $ sleep 300",
+        "| ✗ No result was recorded",
+        "| second",
+        "| $ echo second",
+        "| second",
+        "| third",
+        "| $ echo third",
+        "| third",
+    ];
+    assert_eq!(rows, expected);
+
+    // The same as while it happened.
+    let mut live = stage_of(opened(&stored));
+    for message in more {
+        live.agent(AgentEvent::MessageEnd(Arc::new(message)));
+    }
+    assert_eq!(live.text(60), resumed);
+
+    // Also if it streams while the call before is open.
+    let mut streamed = TranscriptStage::new();
+    for message in stored {
+        streamed.agent(AgentEvent::MessageEnd(Arc::new(message)));
+    }
+    let kind = BlockKind::ToolCall { id: "call_1".into(), name: "bash".into() };
+    streamed.answer().begin(0, kind).agent(AgentEvent::MessageEnd(Arc::new(with(&second))));
+    streamed.run_call(&second).agent(AgentEvent::ToolEnd {
+        call_id: second.id.clone(),
+        result: Arc::new(result(&second, "second")),
+    });
+    let text = streamed.text(60);
+    assert!(text.contains("No result was recorded") && text.contains("$ echo second"), "{text}");
+    assert_eq!(streamed.transcript.stable(), streamed.transcript.len());
 }
 
 #[test]
