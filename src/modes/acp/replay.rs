@@ -287,7 +287,11 @@ impl Conversation {
         let mut changes: Vec<(Range<usize>, String)> = Vec::new();
         for piece in part.pieces {
             match piece {
-                Piece::Call(call) => self.calls.push(call),
+                Piece::Call(call) => {
+                    // Some servers reuse ids; results that follow are those of the later call.
+                    self.calls.retain(|open| open.id != call.id);
+                    self.calls.push(call);
+                }
                 Piece::Line { call_id, idx, place } => match self.take_call(&call_id) {
                     Some(call) if !tool_calls::changes_files(&call.tool) => {}
                     Some(call) => {
@@ -518,6 +522,25 @@ mod tests {
         let updates = all_updates(replay);
         let last = updates.last().unwrap();
         assert_eq!((&last["toolCallId"], &last["status"]), (&json!("c"), &json!("failed")));
+    }
+
+    #[test]
+    fn result_belongs_to_the_last_call_with_its_id() {
+        let call = |id: &str, parent: &str, tool: &str| {
+            json!({"type": "message", "id": id, "parentId": parent, "timestamp": "", "message": {"role": "assistant",
+                "content": [{"type": "toolCall", "id": "c", "name": tool, "arguments": {"path": "a"}}],
+                "stopReason": "toolUse", "timestamp": 2}})
+        };
+        let result = json!({"type": "message", "id": "d", "parentId": "b", "timestamp": "", "message": {"role": "toolResult",
+            "toolCallId": "c", "toolName": "read", "content": [{"type": "text", "text": "x"}], "isError": false, "timestamp": 3}});
+        let mut first = call("a", "", "bash");
+        first["parentId"] = Value::Null;
+        let (_folder, replay) = replay_of(&format!("{first}\n{}\n{result}\n", call("b", "a", "read")));
+        let updates = all_updates(replay);
+        // The first call, which has no result, does not fail instead of the second.
+        let statuses: Vec<&Value> = updates.iter().map(|update| &update["status"]).collect();
+        assert_eq!(statuses.last(), Some(&&json!("completed")), "{updates:?}");
+        assert_eq!(updates.len(), 3, "{updates:?}");
     }
 
     #[test]
