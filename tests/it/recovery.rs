@@ -101,7 +101,7 @@ async fn a_picture_that_cannot_be_fetched_is_taken_out_and_the_request_repeated_
     let lines = session.ask("well?").await;
     let notices = notices(&lines);
     // The session that was given ends with a question.
-    assert!(notices[0].contains("The last answer is incomplete"), "{notices:?}");
+    assert!(notices[0].contains("The last answer is incomplete. Send a message"), "{notices:?}");
     assert!(notices[1].contains("Retrying without 1 image"), "{notices:?}");
     let sent = |at: usize| server.requests()[at].body["messages"][0]["content"].clone();
     assert_eq!(sent(0)[1]["source"], json!({"type": "url", "url": "https://x/a.png"}));

@@ -100,7 +100,7 @@ impl AgentSession {
             self.outbox.notice(NoticeLevel::Warning, text);
         }
         if is_cut_off {
-            let text = "The last answer is incomplete because pi stopped. Send a message to continue.";
+            let text = "The last answer is incomplete. Send a message to continue.";
             self.outbox.notice(NoticeLevel::Warning, text);
         }
         if let Some(notice) = notice {
