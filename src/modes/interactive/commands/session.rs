@@ -165,6 +165,9 @@ fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
         };
         return app.tell(&text);
     }
+    if app.session.is_read_only {
+        return app.fail("the session is open elsewhere and read-only here; name it there");
+    }
     out.push(Effect::session(SessionCommand::SetName { name: args.to_owned() }));
     app.tell(&format!("This session is now called “{}”.", visible_name(args)));
 }
