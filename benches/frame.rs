@@ -39,7 +39,7 @@ impl Document for Transcript<'_> {
 
 /// A frame per delta of 60 bytes below this many settled rows. The times of all
 /// sizes have to be alike.
-#[divan::bench(args = [100, 10_000, 100_000])]
+#[divan::bench(args = [100, 1_000, 10_000, 100_000])]
 fn streamed_delta(bencher: divan::Bencher<'_, '_>, n_settled: usize) {
     let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).expect("dark is built in");
     let highlighter = Highlighter::new();
