@@ -273,7 +273,7 @@ fn measure_long_session(program: &Program) {
         ("all tools shown or hidden", CTRL_O, None, reaches_screen),
         ("all thinking shown or hidden", CTRL_T, None, reaches_screen),
         ("pager opened", ALT_O, Some("q"), |_, screen| shows(screen, " of 100")),
-        ("tree opened", "/tree\r", Some(ESCAPE), |_, screen| shows(screen, "/100")),
+        ("tree opened", "/tree\r", Some(ESCAPE), |_, screen| shows(screen, "/6667)")),
     ];
     for (what, keys, close, is_there) in toggles {
         let mut times = Vec::new();
