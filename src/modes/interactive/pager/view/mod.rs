@@ -37,6 +37,8 @@ pub(in super::super) struct PagerView {
     highlighter: Highlighter,
     /// The place to show first, until its section was read.
     sought: Option<Anchor>,
+    /// The row to keep at the top of the next frame, with its section.
+    kept: Option<(usize, RowPlace)>,
     /// Events that the last section shows once it was read.
     events: Vec<(SessionEvent, Duration)>,
     /// Notices of the program, and the place from which theirs count.
@@ -138,6 +140,7 @@ impl PagerView {
             view: ViewSettings { expanded: true, hide_thinking: false, ..view.clone() },
             highlighter,
             sought: place,
+            kept: None,
             events,
             remarks: (remarks, remarks_start),
             is_busy,
@@ -199,13 +202,14 @@ impl PagerView {
     }
 
     fn toggle(&mut self, change: impl FnOnce(&mut ViewSettings)) {
+        let (part, row) = self.pager.top();
+        let place = self.text.list.sections.get(part).and_then(|section| section.place(row));
+        self.kept = place.map(|place| (part, place));
         change(&mut self.view);
         for section in &mut self.text.list.sections {
             section.set_view(&self.view);
         }
         self.name_keys();
-        // The section at the top stays.
-        self.pager.go_to((self.pager.top().0, 0));
     }
 
     // Results of effects.
@@ -265,13 +269,23 @@ impl PagerView {
         now: Duration,
     ) -> (Vec<Row>, Option<(u16, u16)>) {
         self.text.now = now;
-        self.seek_place(SectionCx { width: size.width.max(1), theme, now });
+        let section_cx = SectionCx { width: size.width.max(1), theme, now };
+        self.seek_place(section_cx);
+        self.return_to_kept(section_cx);
         let cx = DialogCx { width: size.width, max_rows: size.height, theme, keymap };
         let drawn = self.pager.render(&mut self.text, PagerFrame::Screen, &cx);
         let (at, current) = (self.pager.top().0, self.pager.current_match().map(|(section, _)| section));
         // Sections near the screen are read, those far away released.
         self.text.list.follow(at..at + VISIBLE, |section| current == Some(section));
         drawn
+    }
+
+    /// Keeps the row at the top, if other rows have been shown or hidden.
+    fn return_to_kept(&mut self, cx: SectionCx<'_>) {
+        let Some((part, place)) = self.kept.take() else { return };
+        let Some(section) = self.text.list.sections.get_mut(part) else { return };
+        section.layout(cx);
+        self.pager.go_to((part, section.row_of(&place).unwrap_or(0)));
     }
 
     /// Goes to the place that is shown first, once it is known.

@@ -223,6 +223,22 @@ fn prompts_are_visited_and_views_toggled() {
     assert!(stage.screen().join("\n").contains("ctrl+o: expand"));
 }
 
+#[test]
+fn toggles_keep_the_row_at_the_top() {
+    let mut stage = Stage::new(session(30, 40), Size::new(60, 12));
+    stage.screen();
+    for _ in 0..7 {
+        stage.press(KeyCode::PageUp);
+    }
+    let top = stage.screen()[1].clone();
+    assert!(top.contains("answer"), "{top}");
+    for key in ['o', 't', 't', 'o'] {
+        let toggle = InputEvent::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL));
+        stage.pager.handle(&toggle, &stage.keymap);
+        assert_eq!(stage.screen()[1], top, "ctrl+{key}");
+    }
+}
+
 /// The main screen's transcript of the whole session.
 fn main_screen(tree: &SessionTree, view: &ViewSettings, width: u16) -> Transcript {
     let entries = tree.read_all(&tree.path(tree.leaf()));
