@@ -121,25 +121,31 @@ pub(super) struct DroppedFile {
 }
 
 /// The files whose paths a pasted text consists of, if all have names of images. Terminals
-/// quote paths, escape blanks with a backslash, or paste addresses.
+/// quote paths, escape blanks with a backslash, or paste addresses; kitty writes each on a line of its own.
 pub(super) fn dropped_images(pasted: &str, home: Option<&Path>) -> Vec<DroppedFile> {
-    let words = shell_words(pasted.trim()).unwrap_or_default();
+    let lines: Vec<Vec<DroppedFile>> =
+        pasted.trim().lines().map(|line| images_of_line(line.trim(), home)).collect();
+    let n_files: usize = lines.iter().map(Vec::len).sum();
+    let are_all = n_files <= MAX_DROPPED && lines.iter().all(|files| !files.is_empty());
+    if are_all { lines.into_iter().flatten().collect() } else { Vec::new() }
+}
+
+fn images_of_line(line: &str, home: Option<&Path>) -> Vec<DroppedFile> {
+    let words = shell_words(line).unwrap_or_default();
     let files: Vec<DroppedFile> = words
         .iter()
         .filter_map(|(text, word)| Some(DroppedFile { text: text.clone(), path: absolute(word, home)? }))
         .collect();
-    let are_all = !files.is_empty() && files.len() == words.len() && files.len() <= MAX_DROPPED;
-    if are_all { files } else { bare_path(pasted.trim(), home).into_iter().collect() }
+    let are_all = !files.is_empty() && files.len() == words.len();
+    if are_all { files } else { bare_path(line, home).into_iter().collect() }
 }
 
 /// The file whose path a line is as a whole: some terminals neither quote nor escape it. Whether there is such a
 /// file shows when it is read.
 fn bare_path(line: &str, home: Option<&Path>) -> Option<DroppedFile> {
     let is_path = ["/", "~/", "file://"].iter().any(|start| line.starts_with(start));
-    if !is_path || line.contains(['\n', '\r']) {
-        return None;
-    }
-    Some(DroppedFile { text: line.to_owned(), path: absolute(line, home)? })
+    let path = if is_path { absolute(line, home)? } else { return None };
+    Some(DroppedFile { text: line.to_owned(), path })
 }
 
 /// The absolute path of an image's name.
@@ -157,15 +163,12 @@ fn absolute(word: &str, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// The words of a line as a shell reads them, each with how it was written. `None` if a quote
-/// is open or there are several lines.
+/// is open.
 fn shell_words(line: &str) -> Option<Vec<(String, String)>> {
     let (mut words, mut written, mut word) = (Vec::new(), String::new(), String::new());
     let mut quote = None;
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
-        if c == '\n' || c == '\r' {
-            return None;
-        }
         if c.is_whitespace() && quote.is_none() {
             if !written.is_empty() {
                 words.push((std::mem::take(&mut written), std::mem::take(&mut word)));
@@ -263,7 +266,10 @@ mod tests {
         check("a.png", &[]);
         check("/tmp/a.txt", &[]);
         check("look at /tmp/a.png", &[]);
-        check("/tmp/a.png\n/tmp/b.png", &[]);
+        check("/tmp/a.png\n/tmp/b.png", &["/tmp/a.png", "/tmp/b.png"]);
+        check("file:///tmp/a%20b.png\n/tmp/My File.png\n", &["/tmp/a b.png", "/tmp/My File.png"]);
+        check("/tmp/a.png\n\n/tmp/b.png", &[]);
+        check("/tmp/a.png\nand a text", &[]);
         check("/tmp/My File.png\nmore.png", &[]);
         check("My File.png", &[]);
         check("'/tmp/a.png", &[]);
