@@ -17,7 +17,7 @@ pub struct ComposerView<'a> {
     pub padding: u16,
     pub theme: &'a Theme,
     pub border: Style,
-    /// Text in the upper border, such as the effect of Enter.
+    /// Text in the upper border, such as the effect of Enter. Parts after a ` · ` are left out where there is no room.
     pub label: &'a str,
     /// Shown while the text is empty.
     pub placeholder: &'a str,
@@ -95,7 +95,8 @@ fn border(view: &ComposerView<'_>, total: u16, hidden: usize, arrow: char) -> Ro
     let total = usize::from(total);
     let mut text = String::new();
     if !view.label.is_empty() {
-        text = format!("── {} ", truncate(view.label, total.saturating_sub(5), Ellipsis::One));
+        let room = total.saturating_sub(5);
+        text = format!("── {} ", truncate(whole_parts(view.label, room), room, Ellipsis::One));
     }
     if hidden > 0 {
         let more = format!("─── {arrow} {hidden} more ");
@@ -108,6 +109,17 @@ fn border(view: &ComposerView<'_>, total: u16, hidden: usize, arrow: char) -> Ro
     }
     let rest = "─".repeat(total - width(&text));
     Row::styled(text + &rest, view.border)
+}
+
+/// The parts of a label that fit, at least the first: part of the name of a key is worse than nothing.
+fn whole_parts(label: &str, room: usize) -> &str {
+    let mut shown = label;
+    while width(shown) > room
+        && let Some((parts, _)) = shown.rsplit_once(" · ")
+    {
+        shown = parts;
+    }
+    shown
 }
 
 fn narrow(count: usize) -> u16 {
