@@ -259,7 +259,8 @@ impl PromptEditor {
         self.composer.set_history(once.into_iter().rev());
     }
 
-    /// Takes queued messages into the editor, of which the first was behind `after`. Returns whether Enter puts them back there: not if something else is in the editor.
+    /// Takes queued messages into the editor, of which the first was behind `after`. Returns whether Enter puts
+    /// them back there: not if something else is in the editor.
     pub(super) fn edit_queued(&mut self, taken: TakenQueue, after: Option<QueueSlot>) -> bool {
         let kind = if taken.steering.is_empty() { QueueKind::FollowUp } else { QueueKind::Steering };
         let was_blank = self.is_blank();
