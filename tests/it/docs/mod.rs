@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use clap::{Arg, Command};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
 use pi::cli::{CHAPTERS, IGNORED};
-use pi::config::{Env, ROWS, Settings, sign_in_offer};
+use pi::config::{Env, InProject, ROWS, Settings, sign_in_offer};
 use pi::modes::{
     ACP_COMMANDS, ACP_METHODS, EXIT_CODES, RPC_COMMANDS, commands_markdown, keybindings_markdown,
 };
@@ -278,7 +278,16 @@ fn exit_codes_are_listed() {
 fn settings_are_listed() {
     let rows = ROWS.iter().map(|setting| {
         let default = if setting.default == "null" { "none".to_owned() } else { code(setting.default) };
-        row(&[&code(setting.key), setting.help, &setting.kind.describe(), &default])
+        let mut notes = Vec::new();
+        if setting.in_project == InProject::Ignored {
+            notes.push("only in your own file");
+        }
+        if setting.at_start {
+            notes.push("from the next start on");
+        }
+        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+        let help = [setting.help, &notes].concat();
+        row(&[&code(setting.key), &help, &setting.kind.describe(), &default])
     });
     let text = table(&["key", "what it does", "value", "default"], rows);
     assert_generated("docs/settings.md", "settings", &text);
