@@ -37,6 +37,7 @@ pub(super) fn enter_label(
         Submission::Command(line) => {
             enter(&format!("run /{}", line.split_whitespace().collect::<Vec<_>>().join(" ")))
         }
+        Submission::Bash { .. } if session.is_read_only => enter("run, not stored: open elsewhere"),
         Submission::Bash { exclude_from_context: true, .. } => enter("run, hidden from the model"),
         Submission::Bash { exclude_from_context: false, .. } => enter("run and show the model"),
         Submission::MissingSkill(_) => {
@@ -181,6 +182,9 @@ mod tests {
             check(session, "!", "enter: nothing to run yet");
             check(session, "/", "");
         }
+        let read_only = SessionState { is_read_only: true, ..idle.clone() };
+        check(&read_only, "x", "enter: the session is open elsewhere and read-only here");
+        check(&read_only, "!ls", "enter: run, not stored: open elsewhere");
         check(&idle, "/handoff", "enter: /handoff needs GOAL");
         check(&idle, "/handoff  tests", "enter: run /handoff tests");
         check(&idle, "/import ''", "enter: /import needs FILE");

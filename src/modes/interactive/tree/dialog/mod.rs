@@ -31,6 +31,7 @@ use refresh::Refreshing;
 use search::Search;
 
 const ALREADY_HERE: &str = "The session is already at this point.";
+const READ_ONLY: &str = "The session is open elsewhere; here it is read-only.";
 
 /// The settings of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub(in super::super) struct TreeDialog {
     shows_label_times: bool,
     skip_prompt: bool,
     is_busy: bool,
+    /// The session is open elsewhere.
+    is_read_only: bool,
     stage: Stage,
     /// A word about the last key.
     note: Option<&'static str>,
@@ -106,6 +109,7 @@ impl TreeDialog {
             filter: options.filter(),
             skip_prompt: options.skip_prompt,
             is_busy: phase != Phase::Idle,
+            is_read_only: false,
             tree,
             shape,
             labels,
@@ -252,6 +256,9 @@ impl TreeDialog {
                 self.rebuild(Some(entry));
             }
             ("app.tree.unfoldOrDown", _) => self.list.select(self.outline.branch_end(self.list.selected())),
+            ("app.tree.editLabel" | "app.tree.togglePin", Some(_)) if self.is_read_only => {
+                self.note = Some(READ_ONLY);
+            }
             ("app.tree.editLabel", Some(entry)) => {
                 let mut field = Field::plain();
                 if let Some(label) = self.labels.get(&entry) {
@@ -298,6 +305,7 @@ impl TreeDialog {
     /// Takes over what the session says of itself.
     pub(in super::super) fn on_session(&mut self, session: &SessionState) {
         self.is_busy = session.phase != Phase::Idle;
+        self.is_read_only = session.is_read_only;
         // Each of them is looked for among all entries.
         if self.pinned_ids.as_deref() != Some(&*session.pinned) {
             self.pinned = session.pinned.iter().filter_map(|id| self.tree.index_of(id)).collect();
@@ -333,7 +341,8 @@ impl TreeDialog {
                     | EntryKind::CustomMessage
             )
         };
-        if self.skip_prompt || !left.into_iter().any(is_worth_it) {
+        // A summary could not be stored.
+        if self.skip_prompt || self.is_read_only || !left.into_iter().any(is_worth_it) {
             return self.go(entry, LeftBranch::Leave);
         }
         self.stage = Stage::Leave { entry, list: ListState::default() };

@@ -475,3 +475,22 @@ fn refresh_of_ten_thousand_entries_reads_what_was_added() {
     assert_eq!(dialog.on_refreshed(*read), []);
     assert_eq!(dialog.texts.len(), n_before + 1);
 }
+
+#[test]
+fn tree_of_a_session_that_is_open_elsewhere_takes_no_label_and_pins_nothing() {
+    let mut dialog = of_the_original(TreeFilter::Default);
+    let session = SessionState::of(&Arc::new(crate::ai::Model::default()), Path::new("/"));
+    dialog.on_session(&SessionState { is_read_only: true, ..session });
+    for key in ['L', 'P'] {
+        let key = InputEvent::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::SHIFT));
+        let step = dialog.handle(&key, &keymap());
+        assert_eq!(perform(&mut dialog, step), None);
+        assert!(
+            shown(&mut dialog, 80, 24)
+                .contains("(8/16)  The session is open elsewhere; here it is read-only.")
+        );
+        press(&mut dialog, "down up");
+    }
+    // Other branches can be looked at; a summary of this one could not be stored.
+    assert_eq!(press(&mut dialog, "down down enter"), ["go to 6b2d947b: Leave"]);
+}
