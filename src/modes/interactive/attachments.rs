@@ -120,35 +120,39 @@ pub(super) struct DroppedFile {
     pub(super) path: PathBuf,
 }
 
-/// The files whose paths a pasted text consists of, if all have names of images. Terminals
+/// The files with names of images among the paths that a pasted text consists of. Terminals
 /// quote paths, escape blanks with a backslash, or paste addresses; kitty writes each on a line of its own.
 pub(super) fn dropped_images(pasted: &str, home: Option<&Path>) -> Vec<DroppedFile> {
-    let lines: Vec<Vec<DroppedFile>> =
-        pasted.trim().lines().map(|line| images_of_line(line.trim(), home)).collect();
-    let n_files: usize = lines.iter().map(Vec::len).sum();
-    let are_all = n_files <= MAX_DROPPED && lines.iter().all(|files| !files.is_empty());
-    if are_all { lines.into_iter().flatten().collect() } else { Vec::new() }
+    let lines: Option<Vec<_>> = pasted.trim().lines().map(|line| images_of_line(line.trim(), home)).collect();
+    let files: Vec<DroppedFile> = lines.unwrap_or_default().into_iter().flatten().collect();
+    if files.len() <= MAX_DROPPED { files } else { Vec::new() }
 }
 
-fn images_of_line(line: &str, home: Option<&Path>) -> Vec<DroppedFile> {
+/// `None` if the line does not consist of paths.
+fn images_of_line(line: &str, home: Option<&Path>) -> Option<Vec<DroppedFile>> {
     let words = shell_words(line).unwrap_or_default();
-    let files: Vec<DroppedFile> = words
-        .iter()
-        .filter_map(|(text, word)| Some(DroppedFile { text: text.clone(), path: absolute(word, home)? }))
-        .collect();
-    let are_all = !files.is_empty() && files.len() == words.len();
-    if are_all { files } else { bare_path(line, home).into_iter().collect() }
+    let image = |(text, word): &(String, String)| {
+        let path = absolute(word, home).filter(|path| is_image_name(path))?;
+        Some(DroppedFile { text: text.clone(), path })
+    };
+    // A command begins with a slash too.
+    let is_path = |path: &PathBuf| is_image_name(path) || path.components().count() > 2;
+    let are_paths = words.iter().all(|(_, word)| absolute(word, home).is_some_and(|path| is_path(&path)));
+    if are_paths && !words.is_empty() {
+        return Some(words.iter().filter_map(image).collect());
+    }
+    bare_path(line, home).map(|file| vec![file])
 }
 
 /// The file whose path a line is as a whole: some terminals neither quote nor escape it. Whether there is such a
 /// file shows when it is read.
 fn bare_path(line: &str, home: Option<&Path>) -> Option<DroppedFile> {
     let is_path = ["/", "~/", "file://"].iter().any(|start| line.starts_with(start));
-    let path = if is_path { absolute(line, home)? } else { return None };
+    let path = absolute(line, home).filter(|path| is_path && is_image_name(path))?;
     Some(DroppedFile { text: line.to_owned(), path })
 }
 
-/// The absolute path of an image's name.
+/// The absolute path that a word is.
 fn absolute(word: &str, home: Option<&Path>) -> Option<PathBuf> {
     let path = match word.strip_prefix("file://") {
         Some(address) => {
@@ -158,8 +162,12 @@ fn absolute(word: &str, home: Option<&Path>) -> Option<PathBuf> {
         None if word.starts_with("~/") => paths::expand_home(word, home),
         None => PathBuf::from(word),
     };
-    let ending = path.extension()?.to_str()?;
-    (path.is_absolute() && ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))).then_some(path)
+    path.is_absolute().then_some(path)
+}
+
+fn is_image_name(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
 }
 
 /// The words of a line as a shell reads them, each with how it was written. `None` if a quote
@@ -269,6 +277,9 @@ mod tests {
         check("/tmp/a.png\n/tmp/b.png", &["/tmp/a.png", "/tmp/b.png"]);
         check("file:///tmp/a%20b.png\n/tmp/My File.png\n", &["/tmp/a b.png", "/tmp/My File.png"]);
         check("/tmp/a.png\n\n/tmp/b.png", &[]);
+        check("/tmp/notes.txt\n/tmp/a.png", &["/tmp/a.png"]);
+        check("'/tmp/my notes' /tmp/a.png", &["/tmp/a.png"]);
+        check("/describe /tmp/a.png", &["/describe /tmp/a.png"]);
         check("/tmp/a.png\nand a text", &[]);
         check("/tmp/My File.png\nmore.png", &[]);
         check("My File.png", &[]);
