@@ -9,7 +9,7 @@ use crate::session::{
     Entry, EntryBody, Phase, PromptDraft, PromptTemplate, SessionMessage, SessionState, SkillBlock,
     TakenQueue, WhenBusy,
 };
-use crate::tui::composer::{Composer, ComposerRows, ComposerView, paste_ranges, set_text_with};
+use crate::tui::composer::{Composer, ComposerRows, ComposerView, forget_undo, paste_ranges, set_text_with};
 use crate::tui::theme::{Theme, Token};
 
 use crate::agent::{QueueKind, QueueSlot};
@@ -293,6 +293,8 @@ impl PromptEditor {
         }
         join(&mut joined, self.composer.expanded_text().as_str().into());
         set_text_with(&mut self.composer, &joined.text, &joined.pastes, self.attachments.numbers());
+        // They are nowhere else now, and what was in the editor is still there.
+        forget_undo(&mut self.composer);
     }
 
     /// Replaces the text with what an editor made of it.
@@ -593,6 +595,18 @@ mod tests {
         assert_eq!(prompt.draft(&[], no_provider).0.text, "first");
         assert!(!prompt.take_back("second".into()));
         assert_eq!(prompt.draft(&[], no_provider).0.text, "first");
+    }
+
+    #[test]
+    fn undo_keeps_messages_that_were_taken_out_of_the_queue() {
+        let mut prompt = PromptEditor::new();
+        prompt.composer.set_text("a draft");
+        prompt.restore(TakenQueue { steering: vec!["first".into()], ..TakenQueue::default() });
+        prompt.composer.handle(EditorAction::Undo);
+        assert_eq!(prompt.composer.text(), "first\n\na draft");
+        prompt.clear();
+        prompt.composer.handle(EditorAction::Undo);
+        assert_eq!(prompt.composer.text(), "first\n\na draft");
     }
 
     #[test]

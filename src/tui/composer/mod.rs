@@ -18,5 +18,7 @@ mod words;
 
 pub use editor::{Composer, EditorAction};
 pub use markers::image_label;
-pub use placeholders::{backslash_to_new_line, insert_image, paste_ranges, replace_by_image, set_text_with};
+pub use placeholders::{
+    backslash_to_new_line, forget_undo, insert_image, paste_ranges, replace_by_image, set_text_with,
+};
 pub use view::{ComposerRows, ComposerView};

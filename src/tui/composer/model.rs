@@ -179,6 +179,12 @@ impl Model {
         true
     }
 
+    /// Keeps the text for good: nothing that led to it is undone.
+    pub(super) fn forget_undo(&mut self) {
+        self.groups.clear();
+        self.undone.clear();
+    }
+
     /// Removes the text and the undo log.
     pub(super) fn clear(&mut self) {
         self.area = new_area();

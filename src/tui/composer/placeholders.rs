@@ -83,6 +83,11 @@ pub fn set_text_with(
     composer.set_text(&folded);
 }
 
+/// Keeps the text for good: nothing that led to it is undone.
+pub fn forget_undo(composer: &mut Composer) {
+    composer.model.forget_undo();
+}
+
 /// Where the pasted texts are in the expanded text.
 pub fn paste_ranges(composer: &Composer) -> Vec<Range<usize>> {
     composer.markers.expanded_ranges(&composer.text())
