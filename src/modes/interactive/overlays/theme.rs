@@ -35,8 +35,7 @@ impl Themes {
             }
         };
         let items = themes.into_iter().map(item).collect();
-        let hints = Hints::confirm("save").cancel(format!("keep {current}"));
-        let mut picker = Picker::new("Theme", items).hints(hints);
+        let mut picker = Picker::new("Theme", items);
         picker.set_query(query);
         if query.is_empty() {
             picker.select(|name| name == current);
@@ -78,6 +77,9 @@ impl Overlay for Themes {
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let is_usable = self.picker.selected().is_some_and(|name| !self.unusable.contains(name));
+        let hints = if is_usable { Hints::confirm("save") } else { Hints::new() };
+        self.picker.set_hints(hints.cancel(format!("keep {}", self.current)));
         let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
@@ -114,6 +116,20 @@ mod tests {
             };
         }
         themes.previewed_theme().map_or(last.clone(), |name| format!("{last} with {name}"))
+    }
+
+    #[test]
+    fn only_a_theme_that_can_be_used_is_offered_to_be_saved() {
+        let themes = [("dark", None), ("broken", Some("its line 3".to_owned()))]
+            .map(|(name, problem)| ListedTheme { name: name.to_owned(), problem });
+        let mut themes = Themes::new(themes.to_vec(), "dark", "");
+        let last_row = |themes: &mut Themes| {
+            let (rows, _) = super::super::tests::draw(themes, 80, 24);
+            rows.last().map(|row| row.text().trim().to_owned()).unwrap_or_default()
+        };
+        assert_eq!(last_row(&mut themes), "enter: save · escape: keep dark");
+        themes.handle(&InputEvent::Key(KeyEvent::new(KeyCode::Down, KeyModifiers::NONE)), &default_keymap());
+        assert_eq!(last_row(&mut themes), "escape: keep dark");
     }
 
     #[test]
