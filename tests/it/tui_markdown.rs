@@ -52,6 +52,9 @@ fn lists_hang_under_their_bullets() {
         "- first item\n  that wraps\n- second\n  - nested\n    deeper text\n- [ ] open\n- [x] done",
     );
     check("9. nine\n10. ten wraps", 10, "9. nine\n10. ten\n    wraps");
+    // Below the text of a task it would be a part of that text.
+    let task = "- [ ] open task here\n  - [x] done\n    1. deep\n\n  more";
+    check(task, 16, "- [ ] open task\n      here\n  - [x] done\n    1. deep\n\n  more");
 }
 
 #[test]
@@ -77,6 +80,9 @@ fn code_keeps_its_lines_between_fences() {
     check("    indented\n\tcode", 20, "```\n  indented\n  code\n```");
     check("```\nopen", 20, "```\n  open\n```");
     check("- a\n  ```\n  x\n  ```", 20, "- a\n  ```\n    x\n  ```");
+    // Code may contain the usual marks.
+    check("~~~md\n```\nx\n```\n~~~", 20, "~~~md\n  ```\n  x\n  ```\n~~~");
+    check("> ````\n> ```\n> ````", 20, "│ ````\n│   ```\n│ ````");
 }
 
 const DIAGRAM: &str = "```mermaid\nflowchart LR\n  A[Start] -->|yes| B{Q?}\n\n  B -.-> C\n```";

@@ -29,6 +29,8 @@ pub(super) enum Block {
     },
     Paragraph(Vec<Inline>),
     Code {
+        /// The marks of its fence.
+        marks: String,
         lang: String,
         text: String,
         /// Whether a fence ends it, not just the end of what it is in.
@@ -252,7 +254,8 @@ fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>) -> Vec<Block>
             builder.block_begins(text, at);
         }
         if let Event::Start(Tag::CodeBlock(_)) = event {
-            builder.is_closed = super::code::is_closed(text.get(range).unwrap_or_default());
+            let source = text.get(range).unwrap_or_default();
+            (builder.marks, builder.is_closed) = (super::code::marks(source), super::code::is_closed(source));
         }
         builder.event(event);
     }
@@ -347,6 +350,8 @@ struct Builder {
     leaf: Option<Leaf>,
     inlines: Vec<Inline>,
     code: Option<(String, String)>,
+    /// The marks of the fence of the code block that is read.
+    marks: String,
     /// Whether the code block that was opened last has an end.
     is_closed: bool,
     html: Option<String>,
@@ -468,7 +473,8 @@ impl Builder {
             }
             TagEnd::CodeBlock => {
                 if let Some((lang, text)) = self.code.take() {
-                    self.add(Block::Code { lang, text, is_closed: self.is_closed });
+                    let marks = std::mem::take(&mut self.marks);
+                    self.add(Block::Code { marks, lang, text, is_closed: self.is_closed });
                 }
             }
             TagEnd::HtmlBlock => {

@@ -23,27 +23,40 @@ pub(super) fn is_closed(source: &str) -> bool {
     Fence::open(first).is_some_and(|fence| fence.closes(last))
 }
 
+/// The marks of the fence that begins a code block; those of one that is only indented are the usual ones.
+pub(super) fn marks(source: &str) -> String {
+    let fence = source.lines().next().and_then(Fence::open);
+    fence.map_or_else(|| "```".to_owned(), |fence| fence.marks())
+}
+
 /// A code block being written, row by row.
 #[derive(Debug)]
 pub(super) struct CodeBlock {
     lines: CodeLines,
     width: u16,
     indent: String,
+    /// The marks of the fence: the code may contain the usual ones.
+    marks: String,
     lang: String,
 }
 
 impl CodeBlock {
-    pub(super) fn new(lang: &str, width: u16, highlighter: &Highlighter, options: &MarkdownOptions) -> Self {
-        let lang = sanitize(lang).replace('\n', "");
-        Self { lines: highlighter.lines(&lang), width, indent: options.code_indent.clone(), lang }
+    pub(super) fn new(
+        (marks, lang): (&str, &str),
+        width: u16,
+        highlighter: &Highlighter,
+        options: &MarkdownOptions,
+    ) -> Self {
+        let (marks, lang) = (marks.to_owned(), sanitize(lang).replace('\n', ""));
+        Self { lines: highlighter.lines(&lang), width, indent: options.code_indent.clone(), marks, lang }
     }
 
     pub(super) fn open(&self, theme: &Theme, out: &mut Vec<Row>) {
-        out.push(self.fence(&format!("```{}", self.lang), theme));
+        out.push(self.fence(&[self.marks.as_str(), &self.lang].concat(), theme));
     }
 
     pub(super) fn close(&self, theme: &Theme, out: &mut Vec<Row>) {
-        out.push(self.fence("```", theme));
+        out.push(self.fence(&self.marks, theme));
     }
 
     fn fence(&self, text: &str, theme: &Theme) -> Row {
@@ -108,6 +121,10 @@ impl Fence {
             return None;
         }
         Some(Self { mark, count, indent, lang: language(info).to_owned() })
+    }
+
+    pub(super) fn marks(&self) -> String {
+        self.mark.to_string().repeat(self.count)
     }
 
     pub(super) fn closes(&self, line: &str) -> bool {

@@ -126,7 +126,9 @@ impl Cx<'_> {
         let rows = match block {
             Block::Heading { level, inlines } => self.heading(*level, inlines, width),
             Block::Paragraph(inlines) => self.wrap_inlines(inlines, width, base),
-            Block::Code { lang, text, is_closed } => return self.code(lang, text, *is_closed, width, open),
+            Block::Code { marks, lang, text, is_closed } => {
+                return self.code((marks, lang), (text, *is_closed), width, open);
+            }
             Block::Quote(blocks) => return self.quote(blocks, width, open),
             Block::Footnote { label, blocks } => return self.footnote(label, blocks, width, base, open),
             Block::List(list) => return self.list(list, width, base, open),
@@ -150,14 +152,20 @@ impl Cx<'_> {
         wrap_runs(&runs, width)
     }
 
-    fn code(&self, lang: &str, text: &str, is_closed: bool, width: u16, open: Open<'_>) -> Drawn {
+    fn code(
+        &self,
+        (marks, lang): (&str, &str),
+        (text, is_closed): (&str, bool),
+        width: u16,
+        open: Open<'_>,
+    ) -> Drawn {
         let is_diagram = diagram::is_drawn(lang, self.options);
         let drawn = (is_diagram && is_closed && self.draws_now()).then(|| self.diagram(text, width));
         if let Some(Diagram::Drawn(rows)) = drawn {
             return Drawn::whole(rows, open);
         }
         let mut rows = Vec::new();
-        let mut block = CodeBlock::new(lang, width, self.highlighter, self.options);
+        let mut block = CodeBlock::new((marks, lang), width, self.highlighter, self.options);
         block.open(self.theme, &mut rows);
         let n_final_lines = match open {
             Open::From([n_lines, ..]) if !is_diagram => Some(*n_lines),
@@ -246,31 +254,38 @@ impl Cx<'_> {
     }
 
     fn item(&self, item: &Item, bullet: &str, width: u16, base: Style, open: Open<'_>) -> Drawn {
-        let mut bullet = bullet.to_owned();
-        if let Some(done) = item.done {
-            bullet.push_str(if done { "[x] " } else { "[ ] " });
-        }
-        let (bullet, inner) = prefix_room(&bullet, width);
+        let task = item.done.map_or("", |done| if done { "[x] " } else { "[ ] " });
+        let marked = [bullet, task].concat();
+        // What follows the text of a task is below its bullet: further right it would not belong to it.
+        let ((mark, text_width), (bullet, inner)) = (prefix_room(&marked, width), prefix_room(bullet, width));
         let mut drawn = Drawn::default();
+        let mut n_text_rows = 0;
         let mut is_spaced = false;
         for (block_idx, ItemBlock { is_spaced: is_below_blank, block }) in item.blocks.iter().enumerate() {
-            let more = self.block(block, inner, base, open.within(block_idx));
+            let is_first = drawn.rows.is_empty();
+            let width = if is_first { text_width } else { inner };
+            let more = self.block(block, width, base, open.within(block_idx));
             // A list is next to the text it belongs to.
             is_spaced |= *is_below_blank && !matches!(block, Block::List(_));
             let is_spaced = !more.rows.is_empty() && std::mem::take(&mut is_spaced);
             drawn.append(more, is_spaced);
+            if is_first {
+                n_text_rows = drawn.rows.len();
+            }
         }
         if drawn.rows.is_empty() {
             drawn = Drawn::whole(vec![Row::default()], open);
         }
-        let blank = " ".repeat(super::super::text::width(bullet));
+        let [below_mark, below_bullet] =
+            [mark, bullet].map(|text| " ".repeat(super::super::text::width(text)));
         for (row_idx, row) in drawn.rows.iter_mut().enumerate() {
+            let blank = if row_idx < n_text_rows { &below_mark } else { &below_bullet };
             if row_idx == 0 {
-                row.prefix(bullet, self.style(Token::MdListBullet), bullet);
+                row.prefix(mark, self.style(Token::MdListBullet), mark);
             } else if !row.line.spans.is_empty() {
-                row.prefix(blank.clone(), Style::new(), &blank);
+                row.prefix(blank.clone(), Style::new(), blank);
             }
-            row.prefix_copied_lines(&blank);
+            row.prefix_copied_lines(blank);
         }
         drawn
     }

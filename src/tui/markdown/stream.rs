@@ -330,7 +330,7 @@ impl Layout {
     }
 
     fn open_fence(&mut self, fence: Fence, line_bytes: usize, width: u16, cx: &Cx<'_>) {
-        let block = CodeBlock::new(&fence.lang, width, cx.highlighter, cx.options);
+        let block = CodeBlock::new((&fence.marks(), &fence.lang), width, cx.highlighter, cx.options);
         let mut rows = Vec::new();
         block.open(cx.theme, &mut rows);
         self.append_rows(rows, true);
