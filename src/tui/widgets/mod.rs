@@ -22,8 +22,8 @@ pub use fuzzy::fuzzy_rank;
 pub use hints::Hints;
 pub use list::{ListFrame, ListItems, ListRows, ListState, ListStep};
 pub use pager::{
-    LineParts, Lines, LinesText, MarkdownText, PagedText, Pager, PagerFrame, PagerOutcome, Place, Position,
-    WholeText,
+    HiddenText, LineParts, Lines, LinesText, MarkdownText, PagedText, Pager, PagerFrame, PagerOutcome, Place,
+    Position, WholeText,
 };
 pub use picker::{Picker, PickerItem, PickerOutcome};
 pub use picture::picture_rows;

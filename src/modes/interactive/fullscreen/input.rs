@@ -11,8 +11,9 @@ use super::super::app::App;
 use super::super::clipboard::AttachEffect;
 use super::super::msg::{Effect, ScreenEffect};
 use super::super::sections::SectionCx;
+use super::super::transcript::action_showing;
 use super::caret::CaretMove;
-use super::search::{Note, Search, action_showing};
+use super::search::{Note, Search};
 use super::selection::{Point, Selection, Unit};
 use super::view::{Fullscreen, Move, catch_up, step};
 

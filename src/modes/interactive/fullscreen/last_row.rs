@@ -10,9 +10,9 @@ use crate::tui::theme::{Theme, Token};
 use crate::util::counted;
 
 use super::super::app::App;
-use super::super::transcript::Hidden;
+use super::super::transcript::{Hidden, action_showing};
 use super::scrollback::Spot;
-use super::search::{Count, Note, Search, action_showing};
+use super::search::{Count, Note, Search};
 use super::view::Fullscreen;
 
 const SEARCH_LABEL: &str = " Search: ";

@@ -64,14 +64,6 @@ pub(super) enum Note {
     Hidden(Hidden),
 }
 
-/// The action that shows what is hidden.
-pub(super) fn action_showing(hidden: Hidden) -> &'static str {
-    match hidden {
-        Hidden::Collapsed => "app.tools.expand",
-        Hidden::Thinking => "app.thinking.toggle",
-    }
-}
-
 /// A step to another match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {

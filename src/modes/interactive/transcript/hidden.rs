@@ -19,6 +19,14 @@ pub(in super::super) enum Hidden {
     Thinking,
 }
 
+/// The action that shows what is hidden.
+pub(in super::super) fn action_showing(hidden: Hidden) -> &'static str {
+    match hidden {
+        Hidden::Collapsed => "app.tools.expand",
+        Hidden::Thinking => "app.thinking.toggle",
+    }
+}
+
 /// More text would have to be read than was allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct TooMuch;

@@ -39,7 +39,7 @@ use cells::{HeaderCell, TextCell, ToolCell};
 
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use freezing::{freeze, freeze_at};
-pub(super) use hidden::{Hidden, TooMuch, find_hidden};
+pub(super) use hidden::{Hidden, TooMuch, action_showing, find_hidden};
 pub(super) use places::{MovedRows, Places};
 pub(super) use remarks::{EntryPlace, Remarks, RemarksBetween};
 pub(super) use render::{RenderCx, ViewSettings};

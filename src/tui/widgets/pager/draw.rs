@@ -7,8 +7,8 @@ use ratatui::style::{Modifier, Style};
 use super::super::super::text::{Ellipsis, Row, Run, truncate, truncate_row, width};
 use super::super::super::theme::{Theme, Token};
 use super::super::{DialogCx, Hints};
-use super::search::highlighted;
-use super::{PagedText, Pager, Place, Position, Viewport};
+use super::search::{Note, highlighted};
+use super::{HiddenText, PagedText, Pager, Place, Position, Viewport};
 
 /// Narrower screens get positions without words.
 const MIN_WIDTH_WITH_UNIT: u16 = 40;
@@ -104,8 +104,15 @@ impl Pager {
         if room == 0 {
             return (Vec::new(), None);
         }
-        if let Some(note) = &self.search.note {
-            return (vec![warning(note)], None);
+        match self.search.note {
+            Some(Note::NotFound) => {
+                return (vec![warning(&format!("\"{}\" was not found", self.search.query))], None);
+            }
+            Some(Note::Hidden(HiddenText { place, action: (action, effect) })) => {
+                let note = warning(&format!("\"{}\" is only in {place}", self.search.query));
+                return (with_keys(note, &Hints::new().key(action, effect)), None);
+            }
+            None => {}
         }
         let close = Hints::new().keys(&["tui.select.cancel", "tui.pager.close"], "close");
         if self.is_waiting {

@@ -19,7 +19,7 @@ use super::super::term::InputEvent;
 use super::super::text::Row;
 use super::super::theme::Theme;
 use super::{Field, Hints};
-use search::Search;
+use search::{Note, Search};
 
 pub use draw::PagerFrame;
 pub use texts::{LineParts, Lines, LinesText, MarkdownText, WholeText};
@@ -63,6 +63,27 @@ pub trait PagedText {
     /// The parts that may contain `query`, which is in lower case, in order. `None` if the answer comes
     /// later, with [`Pager::on_found`].
     fn search(&mut self, query: &str) -> Option<Vec<usize>>;
+
+    /// What hides a text of a part that contains `query`, which is in lower case and on no row of it.
+    /// Called after a layout of the part.
+    fn hidden(
+        &mut self,
+        _part: usize,
+        _query: &str,
+        _width_cells: u16,
+        _theme: &Theme,
+    ) -> Option<HiddenText> {
+        None
+    }
+}
+
+/// A text that the owner of a pager has and does not show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HiddenText {
+    /// Where it is, such as `collapsed text`.
+    pub place: &'static str,
+    /// The action of the owner that shows it, and what it does, such as `expand`.
+    pub action: (&'static str, &'static str),
 }
 
 /// How far a text is scrolled.
@@ -173,6 +194,14 @@ impl Pager {
     pub fn start_over(&mut self) {
         self.search = Search::default();
         self.go_to((0, 0));
+    }
+
+    /// More or less of the same text is shown than before. What was searched and is hidden is looked for
+    /// again.
+    pub fn on_view_changed(&mut self) {
+        if let Some(Note::Hidden(_)) = self.search.note.take() {
+            self.search.waiting = Some(true);
+        }
     }
 
     /// Whether keys are typed into the query.

@@ -9,7 +9,7 @@ use super::super::super::keymap::{Context, Keymap};
 use super::super::super::term::InputEvent;
 use super::super::super::text::{Row, WRAPPED_MARK};
 use super::super::Field;
-use super::{PagedText, Pager, Place, Viewport};
+use super::{HiddenText, PagedText, Pager, Place, Viewport};
 
 /// The search.
 #[derive(Default)]
@@ -23,7 +23,15 @@ pub(super) struct Search {
     pub(super) current: Option<Place>,
     /// The direction in which to go on when the next part has been read.
     pub(super) waiting: Option<bool>,
-    pub(super) note: Option<String>,
+    pub(super) note: Option<Note>,
+}
+
+/// Why there is no match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Note {
+    NotFound,
+    /// It is only in text that is not shown.
+    Hidden(HiddenText),
 }
 
 impl Pager {
@@ -66,6 +74,7 @@ impl Pager {
         let Some(candidates) = self.search.parts.clone() else { return };
         let (at, row) = self.search.current.unwrap_or(self.top);
         let is_first = self.search.current.is_none();
+        let mut hidden = None;
         for (n, part) in order(&candidates, at, forward).into_iter().enumerate() {
             if !view.text.is_read(part) {
                 return view.text.want(part);
@@ -86,9 +95,10 @@ impl Pager {
                 self.search.current = Some((part, found));
                 return self.show_match(view);
             }
+            hidden = hidden.or_else(|| view.text.hidden(part, query, view.width_cells, view.theme));
         }
         self.search.waiting = None;
-        self.search.note = Some(format!("\"{}\" was not found", self.search.query));
+        self.search.note = Some(hidden.map_or(Note::NotFound, Note::Hidden));
     }
 
     /// Scrolls so that the match is in the upper third.

@@ -13,10 +13,14 @@ use crate::tui::markdown::Highlighter;
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, sanitize};
 use crate::tui::theme::Theme;
-use crate::tui::widgets::{DialogCx, Hints, PagedText, Pager, PagerFrame, PagerOutcome, Place, Position};
+use crate::tui::widgets::{
+    DialogCx, HiddenText, Hints, PagedText, Pager, PagerFrame, PagerOutcome, Place, Position,
+};
 
 use super::super::sections::{ReadEffect, Section, SectionCx, SectionList};
-use super::super::transcript::{Anchor, Anchored, EntryPlace, Remarks, RowPlace, ViewSettings};
+use super::super::transcript::{
+    Anchor, Anchored, EntryPlace, Hidden, Remarks, RowPlace, ViewSettings, action_showing,
+};
 use super::PagerStart;
 
 /// Sections that may be visible at once, besides long ones; those after them are read too.
@@ -110,6 +114,16 @@ impl PagedText for SessionText {
         self.asked = Some(ReadEffect::Search { tree, path, query });
         None
     }
+
+    fn hidden(&mut self, part: usize, query: &str, width_cells: u16, theme: &Theme) -> Option<HiddenText> {
+        let cx = SectionCx { width: width_cells, theme, now: self.now };
+        let hidden = self.list.sections.get_mut(part)?.find_hidden(query, cx)?;
+        let action = action_showing(hidden);
+        Some(match hidden {
+            Hidden::Collapsed => HiddenText { place: "collapsed text", action: (action, "expand") },
+            Hidden::Thinking => HiddenText { place: "hidden thinking", action: (action, "show") },
+        })
+    }
 }
 
 impl PagerView {
@@ -164,8 +178,10 @@ impl PagerView {
 
     fn name_keys(&mut self) {
         let expand = if self.view.expanded { "collapse" } else { "expand" };
+        let thinking = if self.view.hide_thinking { "show thinking" } else { "hide thinking" };
         let hints = Hints::new()
             .key("app.tools.expand", expand)
+            .key("app.thinking.toggle", thinking)
             .keys(&["tui.altScreen.previousPrompt", "tui.altScreen.nextPrompt"], "previous/next prompt");
         self.pager.set_hints(hints);
     }
@@ -209,6 +225,7 @@ impl PagerView {
         for section in &mut self.text.list.sections {
             section.set_view(&self.view);
         }
+        self.pager.on_view_changed();
         self.name_keys();
     }
 

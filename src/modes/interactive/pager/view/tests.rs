@@ -158,6 +158,49 @@ fn a_search_finds_text_that_is_not_in_memory_and_goes_around() {
     assert!(screen.contains(&"\"not there\" was not found".to_owned()), "{screen:#?}");
 }
 
+#[test]
+fn a_search_names_the_key_that_shows_what_is_hidden() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let time = r#""timestamp":"2026-11-21T09:23:47.280Z""#;
+    let output: Vec<String> = (0..60).map(|line| format!("line {line:02}")).collect();
+    let output = serde_json::Value::from(format!("needle\n{}", output.join("\n"))).to_string();
+    for line in [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}"#.to_owned(),
+        format!(
+            r#"{{"type":"message","id":"a","parentId":null,{time},"message":{{"role":"assistant","content":[{{"type":"thinking","thinking":"a secret thought"}},{{"type":"text","text":"done"}}],"api":"x","provider":"x","model":"x","stopReason":"stop","timestamp":0}}}}"#
+        ),
+        format!(
+            r#"{{"type":"message","id":"b","parentId":"a",{time},"message":{{"role":"bashExecution","command":"make","output":{output},"exitCode":0,"cancelled":false,"truncated":false,"timestamp":0}}}}"#
+        ),
+    ] {
+        writeln!(file, "{line}").unwrap();
+    }
+    let none = || -> Header { unreachable!("the file has a header") };
+    let tree = SessionStore::open(file.path(), none).unwrap().tree();
+    let mut stage = Stage::new(tree, Size::new(80, 24));
+    stage.screen();
+    let toggle = |stage: &mut Stage, key: char| {
+        let toggle = InputEvent::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL));
+        stage.pager.handle(&toggle, &stage.keymap);
+        stage.screen()
+    };
+    for (key, query, note, hint, text) in [
+        ('o', "needle", "\"needle\" is only in collapsed text", "ctrl+o: expand", "needle"),
+        ('t', "secret", "\"secret\" is only in hidden thinking", "ctrl+t: show", "a secret thought"),
+    ] {
+        toggle(&mut stage, key);
+        let screen = stage.search(query);
+        let at = screen.iter().position(|row| row == note).unwrap_or_else(|| panic!("{screen:#?}"));
+        assert_eq!(screen[at + 1], hint);
+        let screen = toggle(&mut stage, key);
+        let row = screen.iter().position(|row| row.contains(text)).unwrap_or_else(|| panic!("{screen:#?}"));
+        let (current, (_, top)) = (stage.pager.pager.current_match(), stage.pager.pager.top());
+        // The title is above the text.
+        assert_eq!(current.map(|(_, current)| current - top + 1), Some(row), "{screen:#?}");
+        assert!(!screen.iter().any(|row| row.contains("is only in")), "{screen:#?}");
+    }
+}
+
 /// Notices are in no file: the pager has those of the transcript, between the entries where they came.
 #[test]
 fn notices_are_between_the_entries_of_the_session_and_are_found() {
