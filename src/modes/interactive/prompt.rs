@@ -324,7 +324,8 @@ impl PromptEditor {
         };
         let enter =
             if self.composer.is_jumping() { "type a character to jump to it".to_owned() } else { enter };
-        let parts = [images, enter];
+        // What has no room is left out from the end.
+        let parts = [enter, images];
         let label: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let label = label.join(" · ");
         let border = if self.is_bash() {
@@ -474,6 +475,7 @@ mod tests {
     use crate::ai::{Extra, Image, Model};
     use crate::session::ResourceOrigin;
     use crate::tui::composer::{EditorAction, insert_image};
+    use crate::tui::theme::{Appearance, ColorDepth};
 
     use super::*;
 
@@ -546,6 +548,26 @@ mod tests {
         assert_eq!(later.draft(&[], no_provider).0.images, []);
         later.composer.handle(EditorAction::Undo);
         assert_eq!(later.draft(&[], no_provider).0.images, [image("a")]);
+    }
+
+    #[test]
+    fn border_says_what_enter_does_before_it_counts_images() {
+        let mut prompt = PromptEditor::new();
+        let image = Image { data: "a".to_owned(), mime_type: "image/png".to_owned(), extra: Extra::new() };
+        let number = prompt.attachments.add(image);
+        insert_image(&mut prompt.composer, number);
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let model = Model { id: "m-1".to_owned(), ..Model::default() };
+        let session = SessionState::of(&Arc::new(model), Path::new("/"));
+        let mut border = |width, enter: &str| {
+            let drawn = prompt.render(width, 10, &theme, &session, enter.to_owned());
+            drawn.rows[0].text().trim_matches(['─', ' ']).to_owned()
+        };
+        let steer = "enter: steer at the next tool";
+        let unseen = "m-1 does not see images: 1 attached";
+        assert_eq!(border(80, steer), format!("{steer} · {unseen}"));
+        assert_eq!(border(40, steer), steer);
+        assert_eq!(border(60, ""), unseen);
     }
 
     #[test]
