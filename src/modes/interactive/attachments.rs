@@ -1,14 +1,14 @@
 //! The images of the prompt that is being written. Each is named by a marker in its text,
 //! `[image #1]`; one whose marker was deleted is not sent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
 
 use crate::ai::Image;
 use crate::session::PromptDraft;
-use crate::tui::composer::image_label;
+use crate::tui::composer::{IMAGE_LABEL_START, image_label};
 use crate::util::paths;
 
 /// Files that are looked at when they are dropped together.
@@ -48,6 +48,15 @@ impl Attachments {
     /// How many images `text` names.
     pub(super) fn count(&self, text: &str) -> usize {
         self.named(text).len()
+    }
+
+    /// How many images `text` names that are not here, as in a prompt from the history.
+    pub(super) fn n_missing(&self, text: &str) -> usize {
+        let numbers =
+            text.split(IMAGE_LABEL_START).skip(1).filter_map(|rest| rest.split_once(']')?.0.parse().ok());
+        let missing: BTreeSet<usize> =
+            numbers.filter(|number| *number > 0 && !self.images.contains_key(number)).collect();
+        missing.len()
     }
 
     /// The numbers that `text` names, in the order of their first markers.
@@ -225,6 +234,7 @@ mod tests {
         assert_eq!(prompt.text, "[image #1] like [image #2], not [image #9] [image #1]");
         assert_eq!(names(&prompt), ["c", "a"]);
         assert_eq!(attachments.prompt("none").images, []);
+        assert_eq!(attachments.n_missing("[image #3] [image #4] [image #4] [image #x] [image #0] [image"), 1);
     }
 
     #[test]

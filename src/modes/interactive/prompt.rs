@@ -311,7 +311,13 @@ impl PromptEditor {
         session: &SessionState,
         enter: String,
     ) -> ComposerRows {
-        let images = match self.attachments.count(&self.composer.text()) {
+        let text = self.composer.text();
+        let missing = match self.attachments.n_missing(&text) {
+            0 => String::new(),
+            1 => "1 image is not attached".to_owned(),
+            n => format!("{n} images are not attached"),
+        };
+        let images = match self.attachments.count(&text) {
             0 => String::new(),
             n if session.settings.values.sampling.block_images => {
                 format!("the setting images.blockImages is on: {n} attached, none is sent")
@@ -325,7 +331,7 @@ impl PromptEditor {
         let enter =
             if self.composer.is_jumping() { "type a character to jump to it".to_owned() } else { enter };
         // What has no room is left out from the end.
-        let parts = [enter, images];
+        let parts = [enter, images, missing];
         let label: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let label = label.join(" · ");
         let border = if self.is_bash() {
@@ -568,6 +574,10 @@ mod tests {
         assert_eq!(border(80, steer), format!("{steer} · {unseen}"));
         assert_eq!(border(40, steer), steer);
         assert_eq!(border(60, ""), unseen);
+        prompt.take(&session, no_provider);
+        prompt.composer.handle(EditorAction::HistoryPrevious);
+        let drawn = prompt.render(80, 10, &theme, &session, String::new());
+        assert!(drawn.rows[0].text().starts_with("── 1 image is not attached ──"));
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Markers {
             let paste = self.pastes.get(&number).filter(|paste| text.starts_with(&paste.label))?;
             return Some((paste.label.len(), Some(&paste.content)));
         }
-        let number = text.strip_prefix(IMAGE)?.split(']').next()?;
+        let number = text.strip_prefix(IMAGE_LABEL_START)?.split(']').next()?;
         // A number with leading zeros is none of ours.
         let label = image_label(number.parse().ok().filter(|number| self.images.contains(number))?);
         text.starts_with(&label).then_some((label.len(), None))
@@ -180,11 +180,11 @@ impl Markers {
 }
 
 /// What the label of every image begins with.
-const IMAGE: &str = "[image #";
+pub const IMAGE_LABEL_START: &str = "[image #";
 
 /// The marker of an image in the text.
 pub fn image_label(number: usize) -> String {
-    format!("{IMAGE}{number}]")
+    format!("{IMAGE_LABEL_START}{number}]")
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod view;
 mod words;
 
 pub use editor::{Composer, EditorAction};
-pub use markers::image_label;
+pub use markers::{IMAGE_LABEL_START, image_label};
 pub use placeholders::{
     backslash_to_new_line, forget_undo, insert_image, paste_ranges, replace_by_image, set_text_with,
 };
