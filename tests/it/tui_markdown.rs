@@ -858,6 +858,18 @@ fn finished_blocks_of_the_last_item_and_quote_settle() {
 }
 
 #[test]
+fn parts_of_a_line_of_prose_are_known_without_parsing() {
+    let mut stream = MarkdownStream::new(MarkdownOptions::default());
+    for word in ["A *long* ", "line [of] ", "- `prose` ", "| 1. with ", "> marks"] {
+        stream.push(word);
+        stream.rows(80, &THEME, &LOADED);
+    }
+    assert_eq!(stream.parsed_bytes(), 0);
+    let shown: Vec<String> = stream.rows(80, &THEME, &LOADED).iter().map(Row::text).collect();
+    assert_eq!(shown, ["A long line [of] - prose | 1. with > marks"]);
+}
+
+#[test]
 fn asking_again_parses_nothing() {
     let mut stream = MarkdownStream::new(MarkdownOptions::default());
     stream.push("# a\n\nb");

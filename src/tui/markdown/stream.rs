@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::super::text::Row;
 use super::super::theme::Theme;
-use super::blocks::{self, Block, Definitions, ItemPlace};
+use super::blocks::{self, Block, Definitions, ItemPlace, Part};
 use super::code::{CodeBlock, Fence};
 use super::diagram::{self, Diagram, DiagramTiming, Drawings};
 use super::highlight::Highlighter;
@@ -208,8 +208,7 @@ impl MarkdownStream {
             }
             // The last part, including the line that is still arriving.
             let tail = self.source.get(layout.settled_bytes..).unwrap_or_default();
-            self.parsed_bytes += tail.len() as u64;
-            layout.preview(tail, width, cx);
+            self.parsed_bytes += layout.preview(tail, width, cx);
             break;
         }
         layout.shown_bytes = self.source.len();
@@ -287,11 +286,19 @@ impl Layout {
         part.len() as u64
     }
 
-    /// Renders `tail`, which may change, after the settled rows.
-    fn preview(&mut self, tail: &str, width: u16, cx: &Cx<'_>) {
+    /// Renders `tail`, which may change, after the settled rows. Returns the number of bytes that were parsed
+    /// to find its parts.
+    fn preview(&mut self, tail: &str, width: u16, cx: &Cx<'_>) -> u64 {
         let base = self.settled_bytes;
         let open = self.open.take();
-        for part in blocks::outline(tail, self.item).parts {
+        // Most of an answer arrives as lines of prose, each of them drawn many times.
+        let is_one_paragraph = self.item.is_none() && is_line_of_prose(tail);
+        let parts = if is_one_paragraph {
+            vec![Part { range: 0..tail.len(), item: None }]
+        } else {
+            blocks::outline(tail, self.item).parts
+        };
+        for part in parts {
             let start = base + part.range.start;
             let path = open.as_ref().filter(|open| open.0 == start).map(|(_, path)| path.as_slice());
             let open = Open::From(path.unwrap_or_default());
@@ -301,6 +308,7 @@ impl Layout {
             }
         }
         self.open = open;
+        if is_one_paragraph { 0 } else { tail.len() as u64 }
     }
 
     /// Returns the number of rows up to the last final one of the part.
@@ -397,6 +405,11 @@ impl Layout {
         }
         self.settled_rows = self.rows.len();
     }
+}
+
+/// Whether `text` is a paragraph, without parsing it: one line that begins with a letter.
+fn is_line_of_prose(text: &str) -> bool {
+    text.chars().next().is_some_and(char::is_alphabetic) && !text.contains('\n')
 }
 
 /// The next complete line with its end; an incomplete last line counts if the text is finished.
