@@ -24,7 +24,7 @@ pub(super) struct Facts {
     pub(super) name: Option<String>,
     /// Start of the first user message that contains text.
     pub(super) first_message: Option<String>,
-    /// Number of entries that are messages, of any role.
+    /// Number of entries that are messages, except those of the system.
     pub(super) n_messages: usize,
 }
 
@@ -194,7 +194,8 @@ impl Facts {
             texts(id, Author::Summary, &summary);
         }
         let Some(message) = line.message else { return Some(()) };
-        self.n_messages += 1;
+        // Nobody counts those among what was said.
+        self.n_messages += usize::from(message.role != "system");
         match message.role.as_ref() {
             "user" => {
                 let text = message.content.map(content_text).unwrap_or_default();

@@ -49,7 +49,7 @@ struct FileHead {
 
 const TYPE: &str = "pi-session-index";
 /// Changes with the meaning of rows or packs.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Reads the rows in `file`; paths are relative to `root`.
 pub(super) fn load(file: &Path, root: &Path) -> Rows {

@@ -224,7 +224,7 @@ fn index_that_is_damaged_or_of_another_version_is_rebuilt() {
     check("empty", &|file| fs::write(file, "").unwrap());
     check("foreign", &|file| fs::write(file, "{\"type\":\"notes\"}\n[1]\n").unwrap());
     check("newer", &|file| {
-        replace(file, "\"version\":2", "\"version\":3");
+        replace(file, "\"version\":3", "\"version\":4");
     });
     check("truncated", &|file| {
         let bytes = fs::read(file).unwrap();
