@@ -5,6 +5,7 @@
 //! held over an `.await`.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,8 @@ pub enum QueueKind {
 pub struct Queued {
     /// As the user typed it.
     pub text: String,
+    /// Bytes of `text` that were pasted.
+    pub pastes: Vec<Range<usize>>,
     /// What the model will read.
     pub message: Arc<Message>,
 }
@@ -342,7 +345,7 @@ mod tests {
 
     fn queued(text: &str) -> Queued {
         let message = UserMessage::new(text, Vec::new(), Millis(0));
-        Queued { text: text.to_owned(), message: Arc::new(Message::User(message)) }
+        Queued { text: text.to_owned(), pastes: Vec::new(), message: Arc::new(Message::User(message)) }
     }
 
     #[test]
@@ -390,7 +393,7 @@ mod tests {
         // With another image, delivered, or taken back, it is another message.
         let image = Image { data: "YQ==".to_owned(), mime_type: "image/png".to_owned(), extra: Extra::new() };
         let with_image = UserMessage::new("go", vec![image], Millis(0));
-        let with_image = Queued { text: "go".to_owned(), message: Arc::new(Message::User(with_image)) };
+        let with_image = Queued { message: Arc::new(Message::User(with_image)), ..queued("go") };
         assert_eq!(queues.push(QueueKind::FollowUp, with_image.clone(), 6_003), Pushed::Queued);
         assert_eq!(queues.push(QueueKind::FollowUp, with_image, 6_004), Pushed::Duplicate);
         assert_eq!(push("go", 6_005), Pushed::Queued);

@@ -76,7 +76,8 @@ async fn say_all(
             write_err(&format!("pi: {problem}"));
             return ExitCode::from(exit::REFUSED);
         }
-        let prompt = SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp };
+        let prompt =
+            SessionCommand::Prompt { text, images, pastes: Vec::new(), when_busy: WhenBusy::FollowUp };
         if let Err(error) = handle.request(prompt).await {
             while let Some(update) = events.try_recv() {
                 forward(update, output);

@@ -92,7 +92,8 @@ async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Ve
             write_err(&format!("pi: {problem}"));
             return ExitCode::from(exit::REFUSED);
         }
-        let prompt = SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp };
+        let prompt =
+            SessionCommand::Prompt { text, images, pastes: Vec::new(), when_busy: WhenBusy::FollowUp };
         if let Err(error) = handle.request(prompt).await {
             tell_waiting(events);
             write_err(&format!("pi: {error}"));

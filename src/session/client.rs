@@ -91,7 +91,7 @@ impl Session {
     /// If the session rejects the prompt.
     pub async fn send(&self, text: &str, images: Vec<Image>) -> Result<(), SessionError> {
         let (text, when_busy) = (text.to_owned(), WhenBusy::FollowUp);
-        self.handle.request(SessionCommand::Prompt { text, images, when_busy }).await?;
+        self.handle.request(SessionCommand::Prompt { text, images, pastes: Vec::new(), when_busy }).await?;
         Ok(())
     }
 
@@ -103,7 +103,9 @@ impl Session {
     /// If the session rejects the message.
     pub async fn steer(&self, text: &str) -> Result<(), SessionError> {
         let (text, when_busy) = (text.to_owned(), WhenBusy::Steer);
-        self.handle.request(SessionCommand::Prompt { text, images: Vec::new(), when_busy }).await?;
+        self.handle
+            .request(SessionCommand::Prompt { text, images: Vec::new(), pastes: Vec::new(), when_busy })
+            .await?;
         Ok(())
     }
 

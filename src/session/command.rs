@@ -25,6 +25,8 @@ pub enum SessionCommand {
         text: String,
         /// Images that go along.
         images: Vec<Image>,
+        /// Bytes of `text` that were pasted, for the editor to which it may return.
+        pastes: Vec<Range<usize>>,
         /// What happens if the agent works.
         when_busy: WhenBusy,
     },

@@ -9,7 +9,7 @@
 //! A line is a JSON object. `{"steering": […], "followUp": […]}` contains both
 //! queues; earlier versions wrote nothing else. `{"queue": "steering", "at": 3,
 //! "remove": 1, "insert": […]}` replaces messages of one of them. A message is a
-//! text, or an object with `text` and `images`. Readers ignore other fields.
+//! text, or an object with `text`, `images` and `pastes`. Readers ignore other fields.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -34,24 +34,24 @@ const SLACK_BYTES: u64 = 64 * 1024;
 #[serde(untagged)]
 enum StoredPrompt {
     Text(String),
-    WithImages(PromptDraft),
+    Whole(PromptDraft),
 }
 
 impl From<StoredPrompt> for PromptDraft {
     fn from(stored: StoredPrompt) -> Self {
         match stored {
             StoredPrompt::Text(text) => Self { text, ..Self::default() },
-            StoredPrompt::WithImages(prompt) => prompt,
+            StoredPrompt::Whole(prompt) => prompt,
         }
     }
 }
 
 impl From<&PromptDraft> for StoredPrompt {
     fn from(prompt: &PromptDraft) -> Self {
-        if prompt.images.is_empty() {
+        if prompt.images.is_empty() && prompt.pastes.is_empty() {
             Self::Text(prompt.text.clone())
         } else {
-            Self::WithImages(prompt.clone())
+            Self::Whole(prompt.clone())
         }
     }
 }

@@ -128,7 +128,10 @@ async fn images_are_not_held_in_memory_for_it() {
     let image =
         Image { data: PNG.to_owned(), mime_type: "image/png".to_owned(), extra: serde_json::Map::new() };
     let (text, when_busy) = ("look".to_owned(), WhenBusy::Steer);
-    session.request(SessionCommand::Prompt { text, images: vec![image], when_busy }).await.unwrap();
+    session
+        .request(SessionCommand::Prompt { text, images: vec![image], pastes: Vec::new(), when_busy })
+        .await
+        .unwrap();
     session.settled().await;
     assert_eq!(status(&session), WarmingStatus::Stopped(NotWarmed::Images));
     pass(&bench, 600).await;

@@ -30,7 +30,7 @@ pub(crate) fn picture(width: u32, height: u32) -> Image {
 }
 
 fn show(text: &str, images: Vec<Image>) -> SessionCommand {
-    SessionCommand::Prompt { text: text.to_owned(), images, when_busy: WhenBusy::Steer }
+    SessionCommand::Prompt { text: text.to_owned(), images, pastes: Vec::new(), when_busy: WhenBusy::Steer }
 }
 
 /// How many pictures a request would carry.
@@ -290,6 +290,7 @@ async fn what_must_not_wait_ends_the_wait() {
     let say = |text: &str, when_busy| SessionCommand::Prompt {
         text: text.to_owned(),
         images: Vec::new(),
+        pastes: Vec::new(),
         when_busy,
     };
     check(vec![say("rather", WhenBusy::Now)], 0).await;

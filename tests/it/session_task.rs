@@ -745,6 +745,7 @@ async fn kill_at_any_step_of_taking_messages_back_leaves_each_on_disk_once() {
     let steering = SessionCommand::Prompt {
         text: "rather".to_owned(),
         images: vec![image.clone()],
+        pastes: vec![1..3, 4..6],
         when_busy: WhenBusy::Steer,
     };
     assert_eq!(session.request(steering).await, Ok(Reply::Queued));
@@ -758,6 +759,7 @@ async fn kill_at_any_step_of_taking_messages_back_leaves_each_on_disk_once() {
         (texts(&queued), queued[0].images.len()),
         (vec!["rather".to_owned(), "and then".to_owned()], 1)
     );
+    assert_eq!(queued[0].pastes, [1..3, 4..6]);
 
     let taken = session.request(SessionCommand::TakeQueue).await.unwrap();
     let Reply::Queue(taken) = taken else { unreachable!() };
@@ -943,7 +945,12 @@ async fn an_image_needs_no_words() {
     let mut session = bench.start().await;
     let image =
         Image { data: "iVBO".to_owned(), mime_type: "image/png".to_owned(), extra: serde_json::Map::new() };
-    let say = |images| SessionCommand::Prompt { text: " ".to_owned(), images, when_busy: WhenBusy::Steer };
+    let say = |images| SessionCommand::Prompt {
+        text: " ".to_owned(),
+        images,
+        pastes: Vec::new(),
+        when_busy: WhenBusy::Steer,
+    };
     assert!(session.request(say(Vec::new())).await.is_err(), "nothing at all");
     session.request(say(vec![image])).await.unwrap();
     session.settled().await;

@@ -234,7 +234,8 @@ impl Running {
     fn send_prompt(&mut self, id: RequestId, draft: PromptDraft) {
         self.turns.push(id.clone());
         let PromptDraft { text, images, .. } = draft;
-        let command = SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp };
+        let command =
+            SessionCommand::Prompt { text, images, pastes: Vec::new(), when_busy: WhenBusy::FollowUp };
         let reply = self.task.handle.post(command);
         self.waits.push(async move { Done::Prompt(id, reply.await) }.boxed());
     }

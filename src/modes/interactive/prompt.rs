@@ -1,6 +1,7 @@
 //! The composer with pi's rules: what a submitted text is, and what goes with it.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ratatui::style::Style;
@@ -131,7 +132,7 @@ impl PromptEditor {
     /// What becomes of the text; removes it from the editor unless it stays there. `is_provider` knows the names
     /// that `/login` and `/logout` know.
     pub(super) fn take(&mut self, session: &SessionState, is_provider: impl Fn(&str) -> bool) -> Submission {
-        let text = self.composer.expanded_text();
+        let (text, pastes) = (self.composer.expanded_text(), paste_ranges(&self.composer));
         let trimmed = text.trim();
         let mut submission = classify(trimmed, session);
         if !submission.is_taken() {
@@ -146,7 +147,11 @@ impl PromptEditor {
             self.unkept.push(trimmed.to_owned());
         }
         if let Submission::Prompt(prompt) | Submission::MissingSkill(prompt) = &mut submission {
-            *prompt = self.attachments.prompt(&prompt.text);
+            let sent = self.attachments.prompt(&prompt.text);
+            let has_pastes = sent.text == trimmed;
+            let before = text.len() - text.trim_start().len();
+            let pastes = if has_pastes { moved_back(pastes, before, trimmed.len()) } else { Vec::new() };
+            *prompt = PromptDraft { pastes, ..sent };
         }
         // Undo brings nothing back from here on, so the numbers begin at 1 again.
         self.attachments.clear();
@@ -358,6 +363,13 @@ fn join(joined: &mut PromptDraft, prompt: PromptDraft) {
     joined.pastes.extend(prompt.pastes.into_iter().map(|range| range.start + start..range.end + start));
 }
 
+/// The ranges in a text that begins `before` bytes later and has `len` bytes.
+fn moved_back(ranges: Vec<Range<usize>>, before: usize, len: usize) -> Vec<Range<usize>> {
+    let moved = |at: usize| at.saturating_sub(before).min(len);
+    let moved = ranges.into_iter().map(|range| moved(range.start)..moved(range.end));
+    moved.filter(|range| !range.is_empty()).collect()
+}
+
 /// What the user typed for this entry.
 fn typed_text(body: &EntryBody) -> Option<String> {
     let EntryBody::Message { message, .. } = body else { return None };
@@ -541,13 +553,18 @@ mod tests {
         let Submission::Prompt(sent) = prompt.take(&session(), is_bedrock) else { panic!("it is a prompt") };
         assert_eq!((sent.images.len(), sent.text.lines().count()), (1, 12));
         prompt.prepend(vec![sent.clone()]);
+        // The line break at the end was not sent.
+        let shown = "[image #1] [paste #1 +12 lines]";
         assert_eq!(prompt.composer.text(), shown, "from the queue");
         prompt.set_edited(&format!("see {}", sent.text));
         assert_eq!(prompt.composer.text(), format!("see {shown}"), "from an editor");
 
         let mut later = PromptEditor::new();
+        later.prepend(vec![sent]);
+        assert_eq!(later.composer.text(), shown, "after a crash in the queue");
+        let mut later = PromptEditor::new();
         later.prepend(vec![draft]);
-        assert_eq!(later.composer.text(), shown, "after a crash");
+        assert_eq!(later.composer.text(), "[image #1] [paste #1 +13 lines]", "after a crash");
         later.composer.handle(EditorAction::DeleteCharBackward);
         assert_eq!(later.draft(&[], no_provider).0.images, [image("a")]);
         later.composer.set_text("no image");

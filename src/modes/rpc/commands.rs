@@ -221,7 +221,12 @@ impl Client {
             Some(StreamingBehavior::FollowUp) => WhenBusy::FollowUp,
             None => WhenBusy::Refuse,
         };
-        let reply = self.handle.post(SessionCommand::Prompt { text, images: plain(images), when_busy });
+        let reply = self.handle.post(SessionCommand::Prompt {
+            text,
+            images: plain(images),
+            pastes: Vec::new(),
+            when_busy,
+        });
         answered(async move {
             match reply.await {
                 Ok(Reply::Started) => Ok(disposition("started")),
@@ -236,7 +241,7 @@ impl Client {
     }
 
     fn queue(&self, text: String, images: Vec<Image>, when_busy: WhenBusy) -> Answered {
-        let command = SessionCommand::Prompt { text, images: plain(images), when_busy };
+        let command = SessionCommand::Prompt { text, images: plain(images), pastes: Vec::new(), when_busy };
         self.then(command, |_| disposition("queued"))
     }
 

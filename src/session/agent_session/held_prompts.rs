@@ -27,8 +27,7 @@ impl HeldPrompts {
             return;
         }
         while let Some(prompt) = session.held.prompts.pop_front() {
-            let PromptDraft { text, images, .. } = prompt.clone();
-            if let Err(error) = session.prompt(text, images, WhenBusy::FollowUp).await {
+            if let Err(error) = session.prompt(prompt.clone(), WhenBusy::FollowUp).await {
                 let (prompt, error) = (Arc::new(prompt), session.outbox.shown_error(error));
                 session.outbox.send(SessionEvent::PromptReturned { prompt, error });
             }

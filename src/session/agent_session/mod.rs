@@ -40,13 +40,13 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::ai::{self, Image, Message};
+use crate::ai::{self, Message};
 use crate::config::{LiveSettings, ProjectSettings, SettingChange};
 use crate::util::panics::panic_text;
 
 use super::budget::Budget;
 use super::cache_warming::NotWarmed;
-use super::command::{Reply, Scope, SessionCommand, WhenBusy};
+use super::command::{PromptDraft, Reply, Scope, SessionCommand, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
@@ -251,8 +251,8 @@ impl AgentSession {
             return Err(Refusal::Working.into());
         }
         match command {
-            SessionCommand::Prompt { text, images, when_busy } => {
-                return self.prompt(text, images, when_busy).await;
+            SessionCommand::Prompt { text, images, pastes, when_busy } => {
+                return self.prompt(PromptDraft { text, images, pastes }, when_busy).await;
             }
             SessionCommand::Begin { prompts } => {
                 self.held.extend(prompts);
@@ -387,12 +387,8 @@ impl AgentSession {
     }
 
     /// Starts a run, or queues the prompt if one is in progress.
-    async fn prompt(
-        &mut self,
-        text: String,
-        images: Vec<Image>,
-        when_busy: WhenBusy,
-    ) -> Result<Reply, SessionError> {
+    async fn prompt(&mut self, prompt: PromptDraft, when_busy: WhenBusy) -> Result<Reply, SessionError> {
+        let PromptDraft { text, images, pastes } = prompt;
         if text.trim().is_empty() && images.is_empty() {
             return Err(Refusal::NothingToSend.into());
         }
@@ -415,7 +411,7 @@ impl AgentSession {
             return Ok(Reply::Started);
         }
         let now_ms = self.services.clock.now_ms();
-        match self.queue.push(text, message, when_busy, now_ms)? {
+        match self.queue.push((text, pastes), message, when_busy, now_ms)? {
             Enqueued::Duplicate => Ok(Reply::Duplicate),
             Enqueued::Queued { interrupts } => {
                 if interrupts {

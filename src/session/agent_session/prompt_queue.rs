@@ -1,5 +1,6 @@
 //! Queued prompts and the draft of the next one: in memory and on disk.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -114,13 +115,13 @@ impl PromptQueue {
     /// Queues a prompt of the user while the session is working.
     pub(super) fn push(
         &mut self,
-        text: String,
+        (text, pastes): (String, Vec<Range<usize>>),
         message: UserMessage,
         when_busy: WhenBusy,
         now_ms: u64,
     ) -> Result<Enqueued, SessionError> {
         let urgent = is_urgent(&text, &self.urgent_words);
-        let queued = Queued { text, message: Arc::new(Message::User(message)) };
+        let queued = Queued { text, pastes, message: Arc::new(Message::User(message)) };
         let steers = matches!(when_busy, WhenBusy::Steer | WhenBusy::At { kind: QueueKind::Steering, .. });
         let interrupts = matches!(when_busy, WhenBusy::Now)
             || (steers && (urgent || self.queues.delivery() == SteeringDelivery::Now));
@@ -322,5 +323,5 @@ fn draft_of(queued: &Queued) -> PromptDraft {
         ContentBlock::Image(image) => Some(image.clone()),
         _ => None,
     });
-    PromptDraft { text: queued.text.clone(), images: images.collect(), ..PromptDraft::default() }
+    PromptDraft { text: queued.text.clone(), images: images.collect(), pastes: queued.pastes.clone() }
 }

@@ -114,7 +114,7 @@ impl Markers {
         let come_back: Vec<String> =
             self.sent.iter().filter(|content| text.contains(content.trim_end())).cloned().collect();
         for content in come_back {
-            if !self.pastes.values().any(|paste| paste.content == content) {
+            if !self.pastes.values().any(|paste| paste.content.trim_end() == content.trim_end()) {
                 self.add(&content);
             }
         }

@@ -179,7 +179,7 @@ pub(crate) fn user(text: &str) -> UserMessage {
 }
 
 pub(crate) fn queued(text: &str) -> Queued {
-    Queued { text: text.to_owned(), message: Arc::new(Message::User(user(text))) }
+    Queued { text: text.to_owned(), pastes: Vec::new(), message: Arc::new(Message::User(user(text))) }
 }
 
 fn request(messages: Vec<Arc<Message>>) -> Request {

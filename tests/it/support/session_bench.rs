@@ -495,7 +495,7 @@ impl Session {
 }
 
 pub(crate) fn prompt(text: &str, when_busy: WhenBusy) -> SessionCommand {
-    SessionCommand::Prompt { text: text.to_owned(), images: Vec::new(), when_busy }
+    SessionCommand::Prompt { text: text.to_owned(), images: Vec::new(), pastes: Vec::new(), when_busy }
 }
 
 /// The entries of a session file, each line of which must be one.

@@ -229,8 +229,9 @@ fn enter_sends_and_its_variants_are_told_apart() {
         let mut stage = Stage::new();
         stage.session(|session| session.phase = phase).type_keys(keys).commands()
     };
-    let prompt =
-        |text: &str, when: &str| vec![format!("Prompt {{ text: {text:?}, images: [], when_busy: {when} }}")];
+    let prompt = |text: &str, when: &str| {
+        vec![format!("Prompt {{ text: {text:?}, images: [], pastes: [], when_busy: {when} }}")]
+    };
     assert_eq!(sent("hi<enter>", Phase::Idle), prompt("hi", "Steer"));
     assert_eq!(sent("hi<alt+enter>", Phase::Running), prompt("hi", "FollowUp"));
     assert_eq!(sent("a<shift+enter>b<enter>", Phase::Idle), prompt("a\nb", "Steer"));

@@ -397,7 +397,7 @@ impl<'a> Driver<'a> {
     async fn send(&mut self, when_busy: WhenBusy) -> Result<bool, String> {
         self.write().await?;
         let text = self.draft.clone();
-        let command = SessionCommand::Prompt { text, images: Vec::new(), when_busy };
+        let command = SessionCommand::Prompt { text, images: Vec::new(), pastes: Vec::new(), when_busy };
         let is_sent = self.request(command).await?.is_some();
         if is_sent {
             self.draft.clear();
