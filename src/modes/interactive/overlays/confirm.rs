@@ -64,6 +64,13 @@ impl Confirmation {
     }
 }
 
+/// The text as it continues a sentence.
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(char::to_lowercase);
+    first.into_iter().flatten().chain(chars).collect()
+}
+
 impl Overlay for Confirmation {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         let InputEvent::Key(key) = input else { return OverlayStep::Stay };
@@ -85,7 +92,8 @@ impl Overlay for Confirmation {
         let body = wrap_plain(&self.about, cx.width.max(1), cx.theme.style(Token::Muted));
         let labels = [self.leave].into_iter().chain(self.proceed.iter().map(|(label, _)| *label));
         let labels: Vec<&str> = labels.collect();
-        let hints = Hints::confirm("choose").cancel("cancel");
+        // What is cancelled otherwise is the work.
+        let hints = Hints::confirm("choose").cancel(lower_first(self.leave));
         let dialog = Dialog { title: self.title, body, field: None, note: None, hints };
         dialog.render_choices((&mut self.list, &labels), cx)
     }
