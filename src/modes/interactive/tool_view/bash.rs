@@ -4,7 +4,7 @@ use crate::tui::text::{Row, Run, sanitize, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::transcript::RenderCx;
-use super::lines::{MISSING, below, duration, end_mark, judged, runs, split_remark, tail};
+use super::lines::{MISSING, below, duration, end_mark, judged, runs, split_remark, tail, whole_seconds};
 use super::{End, Output, Stage, ToolState};
 
 /// Maximum rows of output while collapsed.
@@ -51,8 +51,11 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
         line("Waiting", Token::Muted);
     }
     if let Some(time) = state.time {
-        let word = if state.stage == Stage::Done { "Took" } else { "Elapsed" };
-        line(&format!("{word} {}", duration(time)), Token::Muted);
+        let text = match state.stage {
+            Stage::Done => format!("Took {}", duration(time)),
+            _ => format!("Elapsed {}", whole_seconds(time)),
+        };
+        line(&text, Token::Muted);
     }
     rows
 }

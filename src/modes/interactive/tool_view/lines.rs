@@ -137,6 +137,7 @@ pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> 
         false => vec![
             format!("… ({n_lines} {which} {noun}, {key} to expand)"),
             format!("… ({n_lines} {which} {noun}, {key})"),
+            format!("… ({n_lines}, {key})"),
             plain,
         ],
     };
@@ -251,6 +252,14 @@ pub(in super::super) fn duration(time: Duration) -> String {
     }
 }
 
+/// The time of what still runs, which is drawn once per second.
+pub(in super::super) fn whole_seconds(time: Duration) -> String {
+    match time.as_secs() {
+        secs @ 0..60 => format!("{secs}s"),
+        _ => duration(time),
+    }
+}
+
 /// A number with commas between its thousands.
 pub(in super::super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -274,6 +283,9 @@ mod tests {
             [(0, "0.0s"), (4_290, "4.2s"), (59_999, "59.9s"), (90_000, "1m 30s"), (7_384_000, "2h 3m 4s")]
         {
             assert_eq!(duration(Duration::from_millis(millis)), expected);
+        }
+        for (millis, expected) in [(999, "0s"), (59_999, "59s"), (90_000, "1m 30s")] {
+            assert_eq!(whole_seconds(Duration::from_millis(millis)), expected);
         }
     }
 
