@@ -121,8 +121,9 @@ fn diagrams_that_are_not_understood_or_too_wide_stay_source() {
     ```
     diagram is 12 columns too wide
     ");
-    // Without room for the reason, too.
-    assert!(rendered(&wide, 20).ends_with("Accounting\n```"));
+    // With less room for the reason, and without.
+    assert!(rendered(&wide, 20).ends_with("Accounting\n```\n32 columns too wide"), "{}", rendered(&wide, 20));
+    assert!(rendered(&wide, 9).ends_with("\n```"));
 }
 
 #[test]

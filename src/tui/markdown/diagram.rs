@@ -102,13 +102,17 @@ fn draw(source: &str, room: u16, theme: &Theme, options: &MarkdownOptions) -> Di
 
 /// Only what can be changed is worth a line.
 fn hint(reason: Undrawn, room: u16, theme: &Theme) -> Option<Row> {
-    let text = match reason {
+    let texts = match reason {
         // The text around a diagram may have margins, so a width would not be that of the terminal.
-        Undrawn::TooWide(excess) => format!("diagram is {} too wide", counted(excess as u64, "column")),
+        Undrawn::TooWide(excess) => [
+            format!("diagram is {} too wide", counted(excess as u64, "column")),
+            format!("{} too wide", counted(excess as u64, "column")),
+            format!("{excess} too wide"),
+        ],
         Undrawn::Kind | Undrawn::Syntax | Undrawn::TooLarge => return None,
     };
-    let row = Row::styled(text, theme.style(Token::Dim)).as_frame();
-    (row.width() <= usize::from(room)).then_some(row)
+    let rows = texts.into_iter().map(|text| Row::styled(text, theme.style(Token::Dim)).as_frame());
+    rows.into_iter().find(|row| row.width() <= usize::from(room))
 }
 
 /// The source as a code block, without control characters except tabs. The fence is longer than all
