@@ -34,7 +34,8 @@ pub(in super::super) struct SessionsDialog {
     is_all: bool,
     sort: SortBy,
     only_named: bool,
-    with_cwd: bool,
+    /// Whether directories are shown, if that was chosen here.
+    with_cwd: Option<bool>,
     /// What happened last.
     note: Option<String>,
     current: Option<PathBuf>,
@@ -74,7 +75,7 @@ impl SessionsDialog {
             is_all: false,
             sort: SortBy::default(),
             only_named: false,
-            with_cwd: false,
+            with_cwd: None,
             note: None,
             current: current.map(Path::to_owned),
             now_ms,
@@ -230,7 +231,7 @@ impl SessionsDialog {
                 self.only_named = !self.only_named;
                 self.arrange(selected.as_deref());
             }
-            "app.session.togglePath" => self.with_cwd = !self.with_cwd,
+            "app.session.togglePath" => self.with_cwd = Some(!self.shows_cwd()),
             "app.session.rename" | "app.session.delete" => self.begin_change(selected?, action),
             "app.session.deleteNoninvasive" if self.query.is_empty() => {
                 self.begin_change(selected?, "app.session.delete");
@@ -238,6 +239,11 @@ impl SessionsDialog {
             _ => return None,
         }
         Some(OverlayStep::Stay)
+    }
+
+    /// Directories differ only among the sessions of all of them.
+    fn shows_cwd(&self) -> bool {
+        self.with_cwd.unwrap_or(self.is_all)
     }
 
     fn begin_change(&mut self, path: PathBuf, action: &str) {
@@ -439,7 +445,7 @@ impl Overlay for SessionsDialog {
             theme,
             now_ms: self.now_ms,
             home: self.home.as_deref(),
-            with_cwd: self.with_cwd != self.is_all,
+            with_cwd: self.shows_cwd(),
         };
         let (title, empty) = (self.title(), self.empty_text(cx.keymap));
         let frame = ListFrame {
