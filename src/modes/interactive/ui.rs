@@ -28,6 +28,9 @@ pub(super) struct Ui<W> {
     dock: Vec<Row>,
 }
 
+/// Smaller screens are left to a dialog or the pager, without the footer.
+pub(super) const LEAST_WITH_FOOTER: u16 = 12;
+
 /// The dock of one frame.
 pub(super) struct Dock {
     pub(super) rows: Vec<Row>,
@@ -41,9 +44,7 @@ pub(super) struct Dock {
 impl Dock {
     /// The rows that stay below a dialog on a screen of this height.
     fn below_dialogs(&self, height: u16) -> &[Row] {
-        /// Smaller screens are left to the dialog.
-        const LEAST: u16 = 12;
-        if height < LEAST { &[] } else { self.rows.get(self.footer..).unwrap_or_default() }
+        if height < LEAST_WITH_FOOTER { &[] } else { self.rows.get(self.footer..).unwrap_or_default() }
     }
 }
 

@@ -172,6 +172,14 @@ impl Section {
         }
     }
 
+    /// Number of rows of the last layout.
+    pub(in super::super) fn n_rows(&self) -> usize {
+        match &self.body {
+            Body::Unread => 1,
+            Body::Entries(transcript) => transcript.len(),
+        }
+    }
+
     /// Where a row is, for [`Self::row_of`] after another layout.
     pub(in super::super) fn place(&self, index: usize) -> Option<RowPlace> {
         match &self.body {

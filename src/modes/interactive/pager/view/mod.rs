@@ -102,9 +102,13 @@ impl PagedText for SessionText {
         self.list.sections.get(part).is_some_and(|section| section.is_prompt)
     }
 
-    fn position(&self, top: Place, _: Place) -> Option<Position> {
+    fn position(&self, top: Place, last: Place) -> Option<Position> {
         let section = self.list.sections.get(top.0)?;
         let of = self.list.path.len() + self.n_added;
+        let end = self.list.sections.last()?;
+        if last.0 + 1 == self.list.sections.len() && end.is_read() && last.1 + 1 >= end.n_rows() {
+            return Some(Position { unit: "entry", at: of, of });
+        }
         Some(Position { unit: "entry", at: (section.entries.start + 1).min(of), of })
     }
 
