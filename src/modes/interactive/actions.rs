@@ -81,7 +81,11 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.transcript.page", "alt+o", "Show the whole transcript, with search", pager::open),
     action("app.screen.toggle", "", "Switch between the main screen and fullscreen", toggle_fullscreen),
     action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", toggle_thinking),
-    action("app.thinking.cycle", "shift+tab", "Next thinking level", |_, out| {
+    action("app.thinking.cycle", "shift+tab", "Next thinking level", |app, out| {
+        if app.session.model.thinking_levels().len() < 2 {
+            app.status.hint = Some(format!("{} has no thinking levels", app.session.model.id));
+            return;
+        }
         out.push(Effect::session(SessionCommand::CycleThinking));
     }),
     action("app.model.select", "ctrl+l", "Choose a model", |app, out| commands::open_models(app, "", out)),

@@ -79,11 +79,9 @@ impl Effects {
         tokio::spawn(async move {
             // On a thread of its own: the owner of the clipboard, or a disk, may not answer.
             let result = match effect {
-                AttachEffect::Clipboard if !is_here => Err(
-                    "pi cannot read the clipboard over ssh, in tmux or without a display; paste with your \
-                     terminal, or write the path of a file after @"
-                        .to_owned(),
-                ),
+                AttachEffect::Clipboard if !is_here => {
+                    Err("no clipboard over ssh, in tmux or without a display; write @ and a path".to_owned())
+                }
                 AttachEffect::Clipboard => worker::run("clipboard", move || from_clipboard(&env, &limits))
                     .await
                     .unwrap_or_else(|error| Err(error.to_string())),

@@ -1,7 +1,7 @@
 //! Queued messages, shown between the transcript and the editor.
 
 use crate::session::QueueView;
-use crate::tui::text::{Ellipsis, Row, truncate, visible_line};
+use crate::tui::text::{Ellipsis, Row, truncate, visible_line, width as width_of};
 use crate::tui::theme::{Theme, Token};
 
 /// Maximum number of queued messages shown.
@@ -43,8 +43,16 @@ pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &The
     if queued.len() > MAX_SHOWN {
         rows.push(row(format!(" … and {} more", queued.len() - MAX_SHOWN)));
     }
-    let take_back =
-        if dequeue_key.is_empty() { String::new() } else { format!("{dequeue_key} to edit them · ") };
-    rows.push(row(format!(" ↳ {take_back}/queue to change, reorder or remove one")));
+    let take_back = |text: &str| {
+        if dequeue_key.is_empty() { String::new() } else { format!("{dequeue_key}{text} · ") }
+    };
+    let texts = [
+        format!(" ↳ {}/queue to change, reorder or remove one", take_back(" to edit them")),
+        format!(" ↳ {}/queue to change", take_back(" to edit them")),
+        format!(" ↳ {}/queue", take_back(" to edit")),
+        format!(" ↳ {}/queue", take_back("")),
+    ];
+    let fits = texts.iter().find(|text| width_of(text) <= columns).or(texts.last());
+    rows.extend(fits.cloned().map(row));
     rows
 }

@@ -111,10 +111,13 @@ enum Columns {
 
 impl Columns {
     /// Divides `room` cells among labels and notes that need this many. A note keeps up to three
-    /// fifths of a row: it says what items differ in, and a label is recognised by its beginning.
+    /// fifths of a row: it says what items differ in, and a label is recognised by its beginning. On
+    /// rows so narrow that this beginning would be a few letters, labels that fit are whole.
     fn new(room: usize, (label, note): (usize, usize)) -> Self {
+        const NARROW: usize = 24;
         let left = room.saturating_sub(GAP);
-        if label + note <= left || label <= left / 2 {
+        let most = if room < NARROW { left } else { left / 2 };
+        if label + note <= left || label <= most {
             Self::Aligned { label }
         } else {
             Self::Right { note: left * 3 / 5 }

@@ -178,7 +178,7 @@ fn conversation_without_colours() {
 
      Steering: stop
      Follow-up: go on
-     ↳ alt+up to edit them · /queue to change, …
+     ↳ alt+up to edit them · /queue to change
     ── enter: deliver queued messages now ──────
 
     ────────────────────────────────────────────
