@@ -15,6 +15,19 @@ use super::sanitize::TAB_WIDTH;
 /// The lines of `text` as a terminal would show them in colour. A final line break
 /// creates no empty last line.
 pub fn terminal_output(text: &str) -> Vec<Line<'static>> {
+    output_lines(text).into_iter().map(|line| line.shown).collect()
+}
+
+/// A line as a terminal shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputLine {
+    pub shown: Line<'static>,
+    /// The text of a line with tabs, which are blanks in what is shown.
+    pub with_tabs: Option<String>,
+}
+
+/// The same, with the tabs that lines had.
+pub fn output_lines(text: &str) -> Vec<OutputLine> {
     let mut lines = Vec::new();
     let mut line = TerminalLine::default();
     let mut style = Style::new();
@@ -42,13 +55,15 @@ pub fn terminal_output(text: &str) -> Vec<Line<'static>> {
     lines
 }
 
-fn styled(runs: Vec<(String, Style)>) -> Line<'static> {
+fn styled(runs: Vec<(String, Style)>) -> OutputLine {
+    let text = || runs.iter().map(|(text, _)| text.as_str()).collect();
+    let with_tabs = runs.iter().any(|(text, _)| text.contains('\t')).then(text);
     let tab = " ".repeat(TAB_WIDTH);
     let span = |(text, style): (String, Style)| {
         let text = if text.contains('\t') { text.replace('\t', &tab) } else { text };
         Span::styled(text, inherit_defaults(style))
     };
-    Line::from_iter(runs.into_iter().map(span))
+    OutputLine { shown: Line::from_iter(runs.into_iter().map(span)), with_tabs }
 }
 
 /// The style behind a sequence. The parser returns styles of text, so it gets some.

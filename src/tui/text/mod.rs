@@ -16,7 +16,7 @@ mod truncate;
 mod width;
 mod wrap;
 
-pub use ansi::terminal_output;
+pub use ansi::{OutputLine, output_lines, terminal_output};
 pub use copy::{CopyRule, copied_text, copied_together, keep_replaced, keep_tabs};
 pub use line_place::{LinePlace, SplitRows};
 pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};

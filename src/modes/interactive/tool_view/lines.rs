@@ -4,12 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use ratatui::style::Style;
-use ratatui::text::Line;
 
 use crate::ai::ContentBlock;
 use crate::tui::text::{
-    Ellipsis, Row, Run, WRAPPED_MARK, Wrap, keep_replaced, keep_tabs, sanitize, sanitize_line,
-    terminal_output, truncate_row, visible_line, visible_replaced, visible_runs, width, wrap_plain,
+    Ellipsis, OutputLine, Row, Run, WRAPPED_MARK, Wrap, keep_replaced, keep_tabs, output_lines, sanitize,
+    sanitize_line, truncate_row, visible_line, visible_replaced, visible_runs, width, wrap_plain,
 };
 use crate::tui::theme::Token;
 
@@ -105,17 +104,19 @@ pub(in super::super) fn tail(
     cx: &RenderCx<'_>,
 ) -> Vec<Row> {
     let wrap = Wrap::new(cx.width);
-    let mut lines = terminal_output(text.trim_end_matches(['\n', '\r', ' ']));
+    let mut lines = output_lines(text.trim_end_matches(['\n', '\r', ' ']));
     let limit = limit.unwrap_or(usize::MAX);
     let mut from_end: Vec<Row> = Vec::new();
     while from_end.len() < limit {
-        let Some(mut line) = lines.pop() else { break };
+        let Some(OutputLine { shown: mut line, with_tabs }) = lines.pop() else { break };
         line.style = style.patch(line.style);
-        from_end.extend(wrap.line(&line).into_iter().rev());
+        let mut rows = wrap.line(&line);
+        keep_tabs(&mut rows, with_tabs.as_deref().unwrap_or_default());
+        from_end.extend(rows.into_iter().rev());
     }
     let cut = from_end.len().saturating_sub(limit);
     from_end.truncate(limit);
-    let rows_of = |line: &Line<'_>| {
+    let rows_of = |OutputLine { shown: line, .. }: &OutputLine| {
         let cells: usize = line.spans.iter().map(|span| width(&span.content)).sum();
         if cells <= usize::from(cx.width) { 1 } else { wrap.line(line).len() }
     };
