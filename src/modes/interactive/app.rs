@@ -31,7 +31,7 @@ use super::completion;
 use super::dialogs::{AskedBy, Dialogs};
 use super::export;
 use super::footer::Footer;
-use super::fullscreen::{self, Fullscreen};
+use super::fullscreen::{self, Fullscreen, LeftPlace};
 use super::input_area::{InputArea, InputOutcome};
 use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
@@ -63,6 +63,8 @@ pub(super) struct App {
     pub(super) top_row: usize,
     /// There if the screen is fullscreen.
     pub(super) fullscreen: Option<Box<Fullscreen>>,
+    /// The place of fullscreen when it was left, if that was not the end.
+    pub(super) fullscreen_left: Option<Box<LeftPlace>>,
     pub(super) status: StatusLine,
     pub(super) footer: Footer,
     pub(super) keymap: Keymap,
@@ -109,6 +111,7 @@ impl App {
             pager_start: None,
             top_row: 0,
             fullscreen: None,
+            fullscreen_left: None,
             status: StatusLine::default(),
             footer: Footer::default(),
             keymap: parts.keymap,

@@ -30,7 +30,7 @@ use super::sections::{ReadDone, Reader};
 
 pub(super) use input::{copy_selection, on_input};
 pub(super) use selection::with_style;
-pub(super) use view::{Fullscreen, render};
+pub(super) use view::{Fullscreen, LeftPlace, render};
 
 /// Shows the result of an effect.
 pub(super) fn on_done(app: &mut App, done: ReadDone, out: &mut Vec<Effect>) {
@@ -53,10 +53,16 @@ pub(super) fn take_wanted(app: &mut App) -> Vec<WorldEffect> {
     wanted.into_iter().map(|effect| WorldEffect::Read(Reader::Fullscreen, effect)).collect()
 }
 
-/// Enters or leaves fullscreen; the terminal follows with the next frame.
+/// Enters or leaves fullscreen; the terminal follows with the next frame. What is entered again shows what it
+/// showed when it was left.
 pub(super) fn set(app: &mut App, is_on: bool) {
-    if is_on != app.fullscreen.is_some() {
-        app.fullscreen = is_on.then(Box::default);
+    match app.fullscreen.take() {
+        Some(view) if !is_on => app.fullscreen_left = view.leave(&app.transcript).map(Box::new),
+        None if is_on => {
+            let view = app.fullscreen_left.take().map_or_else(Fullscreen::default, |left| left.enter());
+            app.fullscreen = Some(Box::new(view));
+        }
+        unchanged => app.fullscreen = unchanged,
     }
 }
 

@@ -232,6 +232,43 @@ fn has(screen: &[String], text: &str) -> bool {
 // Scrolling.
 
 #[test]
+fn place_is_kept_while_the_main_screen_is_shown() {
+    // In the transcript, and in an earlier part of the session.
+    for n_pages in [6, 40] {
+        let mut stage = Stage::numbered(60, 12);
+        stage.screen();
+        for _ in 0..n_pages {
+            stage.page_up();
+        }
+        let first = |screen: &[String]| {
+            let row = screen.iter().find(|row| row.contains("answer"))?;
+            Some(row.trim_end_matches(['│', '█', ' ']).to_owned())
+        };
+        let before = first(&stage.screen());
+        for width in [60, 40] {
+            set(&mut stage.app, false);
+            // The main screen has another width, and more follows.
+            let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+            stage.app.transcript.layout(width + 1, &theme, stage.app.now);
+            stage.append("more");
+            stage.app.transcript.layout(width + 1, &theme, stage.app.now);
+            stage.size.width = width;
+            set(&mut stage.app, true);
+            let screen = stage.screen();
+            assert_eq!(first(&screen), before, "{n_pages}: {screen:#?}");
+        }
+        set(&mut stage.app, false);
+        set(&mut stage.app, true);
+        stage.press(KeyCode::End, KeyModifiers::CONTROL);
+        let end = stage.screen();
+        assert!(has(&end, "more"), "{end:#?}");
+        set(&mut stage.app, false);
+        set(&mut stage.app, true);
+        assert_eq!(stage.screen(), end);
+    }
+}
+
+#[test]
 fn the_end_is_followed_until_the_user_scrolls_up_and_again_from_the_end_on() {
     let mut stage = Stage::numbered(10, 3);
     assert!(has(&stage.screen(), "answer 0009 line 2"));
@@ -744,6 +781,31 @@ fn boxes_and_margins_are_not_copied() {
     // From the margin beside the box to behind the answer.
     stage.drag((0, y - 1), (50, end));
     assert_eq!(stage.copied, ["question\n\nthe answer"]);
+}
+
+#[test]
+fn output_of_a_command_is_copied_with_its_tabs_whatever_the_width() {
+    let output = "all:\n\tgcc\t-o x  你好.c\n\n\t\techo a line that wraps at twenty columns\tend";
+    for width in [14, 20, 60] {
+        let mut stage = answer("before");
+        stage.size.width = width;
+        let arguments = serde_json::json!({"command": "make -n"}).as_object().unwrap().clone();
+        let call = std::sync::Arc::new(ToolCall::new("c1", "bash", arguments));
+        // Colours are no part of the text.
+        let text = output.replace("gcc", "\x1b[31mgcc\x1b[0m");
+        let result = std::sync::Arc::new(call.result().text(&text).build());
+        for event in [
+            AgentEvent::ToolStart { call: std::sync::Arc::clone(&call) },
+            AgentEvent::ToolEnd { call_id: "c1".to_owned(), result },
+        ] {
+            stage.app.transcript.apply(&SessionEvent::Agent(event), stage.app.now);
+        }
+        stage.app.transcript.set_view(ViewSettings { expanded: true, ..stage.app.transcript.view().clone() });
+        let (x, y) = stage.find("all:");
+        let (end_x, end_y) = stage.find("end");
+        stage.drag((x, y), (end_x + 2, end_y));
+        assert_eq!(stage.copied, [output], "{width}");
+    }
 }
 
 #[test]

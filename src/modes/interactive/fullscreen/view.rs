@@ -64,13 +64,37 @@ pub(in super::super) struct Fullscreen {
     pub(super) seen: Option<RowPlace>,
     /// Where the first row was before the width changed, while the user has not scrolled since.
     anchor: Option<Anchor>,
+    /// The place to return to with the next frame, after the main screen was shown.
+    pub(super) returning: Option<Returning>,
+}
+
+/// What fullscreen showed when it was left.
+pub(in super::super) struct LeftPlace {
+    earlier: Earlier,
+    returning: Returning,
+}
+
+/// Where to return to.
+#[derive(Clone, Copy)]
+pub(super) struct Returning {
+    pub(super) anchor: Anchor,
+    /// Prompts and answers that had left memory.
+    pub(super) n_released: usize,
 }
 
 /// The place of a first row, which several changes of the width do not move.
 #[derive(Clone, Copy)]
 pub(super) struct Anchor {
-    top: Spot,
-    place: RowPlace,
+    pub(super) top: Spot,
+    pub(super) place: RowPlace,
+}
+
+impl LeftPlace {
+    pub(super) fn enter(self) -> Fullscreen {
+        let Self { earlier, returning } = self;
+        let top = Some(returning.anchor.top);
+        Fullscreen { earlier, top, returning: Some(returning), ..Fullscreen::default() }
+    }
 }
 
 /// Presses of a button at one place shortly after each other.
@@ -97,6 +121,14 @@ impl Fullscreen {
     /// Shows another session or branch from its end.
     pub(in super::super) fn start_over(&mut self) {
         *self = Self { clicks: std::mem::take(&mut self.clicks), ..Self::default() };
+    }
+
+    /// What it shows, unless that is the end.
+    pub(super) fn leave(self, transcript: &Transcript) -> Option<LeftPlace> {
+        let anchor = self.returning.map(|returning| returning.anchor);
+        let anchor = anchor.or_else(|| self.anchor_of_top(transcript))?;
+        let returning = Returning { anchor, n_released: transcript.n_released() };
+        Some(LeftPlace { earlier: self.earlier, returning })
     }
 
     /// Whether the next frame changes something without an event.

@@ -7,7 +7,7 @@ use super::super::sections::{ReadEffect, SectionCx};
 use super::super::transcript::{self, TooMuch, find_hidden};
 use super::scrollback::{RECENT, Scrollback, Spot};
 use super::search::{Note, Search, Sought, Step};
-use super::view::Fullscreen;
+use super::view::{Fullscreen, Returning};
 
 /// Rows of the transcript that are drawn at once when earlier ones are needed.
 pub(super) const MORE_ROWS: usize = 400;
@@ -54,6 +54,9 @@ impl Viewport<'_> {
 
     /// Lays the transcript out; what is visible stays where it is.
     pub(super) fn lay_out(&mut self) {
+        if let Some(returning) = self.state.returning.take() {
+            return return_after_main_screen(self, returning);
+        }
         let (theme, now, width) = (&self.app.theme, self.app.now, self.width);
         let (state, transcript) = (&mut *self.state, &mut self.app.transcript);
         if state.earlier.follow_view(transcript.view())
@@ -194,5 +197,27 @@ impl Viewport<'_> {
             Sought::Nothing => search.note = Some(self.why_nothing(&search, step)),
         }
         self.state.search = Some(search);
+    }
+}
+
+/// Shows what was shown before the main screen, which laid the transcript out in its own way.
+fn return_after_main_screen(viewport: &mut Viewport<'_>, Returning { anchor, n_released }: Returning) {
+    let (theme, now, width) = (&viewport.app.theme, viewport.app.now, viewport.width);
+    let (state, transcript) = (&mut *viewport.state, &mut viewport.app.transcript);
+    state.earlier.follow_view(transcript.view());
+    transcript.layout(width, theme, now);
+    while anchor.top.part == RECENT && !transcript.shows(&anchor.place) && transcript.hides_cells() {
+        transcript::draw_earlier(transcript, MORE_ROWS, width, theme, now);
+    }
+    if anchor.top.part == RECENT && !transcript.shows(&anchor.place) {
+        // It has left memory.
+        state.top = None;
+        return;
+    }
+    state.return_to(anchor, transcript, SectionCx { width: width.max(1), theme, now });
+    if transcript.n_released() > n_released {
+        // The entries between the earlier ones and those in memory.
+        state.earlier.is_asked = false;
+        state.want_tree(transcript);
     }
 }

@@ -51,6 +51,11 @@ impl Transcript {
         start + row.min(rows.len().saturating_sub(1))
     }
 
+    /// Whether the cell of a place has rows.
+    pub(in super::super) fn shows(&self, place: &RowPlace) -> bool {
+        !self.cells.rows_of(place.cell).is_empty()
+    }
+
     /// The first row after the header, the line about hidden entries and released cells.
     pub(in super::super) fn body(&self) -> usize {
         self.cells.body()
