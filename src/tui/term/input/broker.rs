@@ -30,6 +30,9 @@ const ANSWER_AGE: Duration = Duration::from_secs(2);
 const TAIL_LIMIT: Duration = Duration::from_millis(250);
 /// How long an Escape waits at least while answers are due, which all begin with one.
 const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(100);
+/// How long the start of a string waits at least for the rest: the terminal sent it in two pieces, or somebody
+/// pressed Alt with a key that is seldom bound.
+const START_WAIT: Duration = Duration::from_millis(50);
 /// How long a paste may pause. Afterwards a lone key ends it.
 const PASTE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -135,7 +138,8 @@ impl InputBroker {
                 () = until(escape_at) => {
                     // The rest has arrived, but the thread that reads it has not had its turn.
                     if reader.has_unread() {
-                        self.escape_at = Some(Instant::now() + self.escape_wait);
+                        let least = if self.parser.holds_start() { START_WAIT } else { Duration::ZERO };
+                        self.escape_at = Some(Instant::now() + self.escape_wait.max(least));
                     } else {
                         self.release_escape();
                     }
@@ -317,8 +321,13 @@ impl InputBroker {
             self.parser.feed(&[&held, bytes].concat(), &mut sent);
         }
         let is_answer_due = self.parser.n_asked > 0 && self.asked_at.is_some_and(|at| now < at + ANSWER_AGE);
-        let least = if is_answer_due { ANSWER_ESCAPE_WAIT } else { Duration::ZERO };
-        self.escape_at = self.parser.holds_escape().then(|| now + self.escape_wait.max(least));
+        let least = match self.parser.holds_start() {
+            true => START_WAIT,
+            false if is_answer_due => ANSWER_ESCAPE_WAIT,
+            false => Duration::ZERO,
+        };
+        let holds = self.parser.holds_escape() || self.parser.holds_start();
+        self.escape_at = holds.then(|| now + self.escape_wait.max(least));
         self.paste = self.parser.is_pasting().then_some(PasteProgress { came_at: now, is_reported: false });
         self.take_sent(sent);
     }
@@ -327,8 +336,8 @@ impl InputBroker {
         let mut sent = Vec::new();
         self.escape_at = None;
         if self.tail.is_empty() {
+            self.released_at = self.parser.holds_escape().then(Instant::now);
             self.parser.release_escape(&mut sent);
-            self.released_at = Some(Instant::now());
         } else {
             // Typed by somebody, after all.
             self.parser.feed(&std::mem::take(&mut self.tail), &mut sent);

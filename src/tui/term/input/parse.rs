@@ -34,6 +34,9 @@ pub(super) enum Sent {
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     sequence: Vec<u8>,
+    /// The last bytes, if a string of the terminal may begin with them, or a key with Alt be in them: what
+    /// comes next decides that.
+    start: Vec<u8>,
     /// Whether a cursor query is pending; its answer looks like a key.
     pub(super) expects_cursor: bool,
     /// Number of lists of questions whose last answer has not come. Their answers look like
@@ -52,6 +55,20 @@ pub(super) struct Parser {
 impl Parser {
     /// Parses one read of the terminal and appends the completed items.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut impl Extend<Sent>) {
+        let mut begun = std::mem::take(&mut self.start);
+        if self.holds_escape() {
+            begun.append(&mut self.sequence);
+        }
+        if begun.is_empty() {
+            self.read(bytes, true, out);
+        } else {
+            self.read(&[&begun, bytes].concat(), true, out);
+        }
+    }
+
+    /// Parses bytes that came at once. What may be the start of a string is left for the next ones if it `waits`.
+    fn read(&mut self, bytes: &[u8], waits: bool, out: &mut impl Extend<Sent>) {
+        let waits = waits && !self.has_whole_answers && self.n_asked == 0;
         // What comes after text was typed with it.
         let may_be_cut = self.sequence.is_empty() && !self.has_whole_answers;
         let mut n_lost = if may_be_cut { cut_answer(bytes) } else { 0 };
@@ -67,6 +84,10 @@ impl Parser {
             // A character that broke off takes no key with it.
             if self.sequence.first().is_some_and(|first| *first >= 0x80) && !(0x80..0xc0).contains(byte) {
                 self.sequence.clear();
+            }
+            if self.sequence.is_empty() && waits && strings::may_begin(&bytes[at..]) {
+                self.start = bytes[at..].to_vec();
+                return;
             }
             if self.sequence.is_empty() {
                 self.is_answer = !self.has_whole_answers && strings::begins(&bytes[at..]);
@@ -84,8 +105,15 @@ impl Parser {
         self.sequence == [ESCAPE]
     }
 
-    /// Reports the Escape as a key, because nothing followed in time.
+    /// Whether what arrived last may be the start of a string.
+    pub(super) fn holds_start(&self) -> bool {
+        !self.start.is_empty()
+    }
+
+    /// Reports an Escape as a key, and what could have begun a string as keys, because nothing followed in time.
     pub(super) fn release_escape(&mut self, out: &mut impl Extend<Sent>) {
+        let start = std::mem::take(&mut self.start);
+        self.read(&start, false, out);
         if self.holds_escape() {
             self.complete(out);
         }
@@ -270,6 +298,10 @@ fn is_begun(sequence: &[u8]) -> bool {
 /// A key in the form of xterm's modifyOtherKeys, `ESC [ 27 ; modifiers ; code ~`, in the form of the
 /// kitty protocol.
 fn other_key(sequence: &[u8]) -> Option<Vec<u8>> {
+    // Some terminals are set up to send this for shift+enter.
+    if sequence == b"\x1b[13;2~" {
+        return Some(b"\x1b[13;2u".to_vec());
+    }
     let body = sequence.strip_prefix(b"\x1b[27;")?.strip_suffix(b"~")?;
     let (modifiers, code) = std::str::from_utf8(body).ok()?.split_once(';')?;
     let (modifiers, code): (u8, u32) = (modifiers.parse().ok()?, code.parse().ok()?);
@@ -383,6 +415,26 @@ mod tests {
         }
         parser.release_escape(&mut sent);
         sent
+    }
+
+    #[test]
+    fn strings_that_nobody_asked_for_are_whole_wherever_they_are_cut() {
+        for string in ["\x1bP>|kitty(0.26.5)\x1b\\", "\x1b_Gi=31;OK\x1b\\", "\x1b]11;rgb:1e1e/1e1e/1e1e\x07"]
+        {
+            let bytes = string.as_bytes();
+            for cut in 1..=3 {
+                let sent = parse(&mut Parser::default(), &[&bytes[..cut], &bytes[cut..], b"a"]);
+                assert_eq!(sent, [Sent::Report(bytes.to_vec()), plain('a')], "{string:?} cut at {cut}");
+            }
+        }
+        // Keys with Alt, alone and before others.
+        for keys in ["\x1b]", "\x1bP", "\x1b_", "\x1b]1", "\x1b]1x", "\x1bPa"] {
+            let bytes = keys.as_bytes();
+            let whole = parse(&mut Parser::default(), &[bytes]);
+            assert_eq!(whole.len(), bytes.len() - 1, "{whole:?}");
+            let pieces: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!(parse(&mut Parser::default(), &pieces), whole, "{keys:?}");
+        }
     }
 
     #[test]
@@ -551,8 +603,8 @@ mod tests {
         }
         // From then on, these are keys again.
         let alt = |c| key(KeyCode::Char(c), KeyModifiers::ALT);
-        let sent = parse(&mut Parser::default(), &[b"\x1b]", b"4", b"\x1b_", b"G"]);
-        assert_eq!(sent, [alt(']'), plain('4'), alt('_'), plain('G')]);
+        let sent = parse(&mut Parser::default(), &[b"\x1b]", b"4", b"\x1b_", b"H"]);
+        assert_eq!(sent, [alt(']'), plain('4'), alt('_'), plain('H')]);
         // Late answers come at once.
         let sent = parse(&mut Parser::default(), &[b"\x1b]11;rgb:1111/22", b"22/3333\x07x"]);
         assert_eq!(sent, [report(answers[2]), plain('x')]);

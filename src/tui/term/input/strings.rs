@@ -17,6 +17,18 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
     STRINGS.iter().any(|start| bytes.starts_with(start)) || has_head(*kind, rest) || is_whole(rest)
 }
 
+/// Whether a string may begin here, of which so little has arrived that it may also be Alt with a key.
+pub(super) fn may_begin(bytes: &[u8]) -> bool {
+    let is_number = |rest: &[u8]| rest.len() <= 4 && rest.iter().all(u8::is_ascii_digit);
+    let may_be_named = |rest: &[u8]| rest.len() <= 4 && rest.iter().all(|byte| (0x30..=0x3f).contains(byte));
+    match bytes {
+        [ESCAPE, b']', rest @ ..] => is_number(rest),
+        [ESCAPE, b'P', rest @ ..] => may_be_named(rest),
+        [ESCAPE, b'_' | b'^' | b'X'] => true,
+        _ => false,
+    }
+}
+
 /// Whether this is a string that answers a question of pi, or the beginning of one.
 pub(super) fn may_answer(sequence: &[u8]) -> bool {
     sequence.len() > 1
@@ -83,6 +95,12 @@ mod tests {
             "a",
         ] {
             assert!(!begins(keys.as_bytes()), "{keys:?}");
+        }
+        for start in ["\x1b]", "\x1b]1", "\x1b]1012", "\x1bP", "\x1bP>", "\x1bP1", "\x1b_"] {
+            assert!(may_begin(start.as_bytes()) && !begins(start.as_bytes()), "{start:?}");
+        }
+        for keys in ["\x1b", "\x1b]a", "\x1b]12345", "\x1bPa", "\x1b_a", "\x1b[", "a", ""] {
+            assert!(!may_begin(keys.as_bytes()), "{keys:?}");
         }
     }
 }
