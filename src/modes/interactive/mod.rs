@@ -70,13 +70,14 @@ use tokio::time::Instant;
 use crate::agent::AgentEvent;
 use crate::config::ExitOutput;
 use crate::session::{NoticeLevel, PromptDraft, SessionCommand, SessionError, SessionEvent, SessionUpdate};
-use crate::tui::term::{Control, InputEvent, ProgramState};
+use crate::tui::term::{Control, InputEvent, ProgramState, give_back_driver, write_in_progress};
 use crate::util::clock::Clock;
 use crate::util::start_times::StartTimes;
 
 use super::Prompt;
 use super::changelog::News;
 use super::output::write_err;
+use super::signals;
 use app::App;
 use appearance::{Looks, in_tmux};
 use clipboard::COPIED_BY_TERMINAL;
@@ -166,6 +167,7 @@ impl Interactive {
         }
         self.draw();
         self.effects.prepare();
+        tokio::spawn(signals::end_if_write_blocks(write_in_progress, give_back_driver));
         self.effects.watch_theme(&self.app.session, &self.app.session.settings.values.theme);
         loop {
             if let Some(code) = self.exit {
@@ -473,6 +475,7 @@ impl Interactive {
             ScreenEffect::StartOver(_) if !self.frames.has_drawn() => {}
             ScreenEffect::StartOver(start) => {
                 self.terminal.ui.screen.start_over(start);
+                self.app.fullscreen_left = None;
                 if let Some(view) = &mut self.app.fullscreen {
                     view.start_over();
                 }

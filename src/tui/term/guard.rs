@@ -214,6 +214,14 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 
 /// Restores the terminal if it is in our modes. Failures are ignored, because there is
 /// no way to report them.
+/// Gives the terminal's driver back without writing, which blocks while the terminal does not read: the process
+/// ends.
+pub fn give_back_driver() {
+    if ENTERED.swap(false, Ordering::SeqCst) {
+        drop(terminal::disable_raw_mode());
+    }
+}
+
 fn leave() {
     if ENTERED.swap(false, Ordering::SeqCst) {
         drop(write_out(&leave_sequence(ALTERNATE.swap(false, Ordering::SeqCst))));

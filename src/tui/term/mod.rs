@@ -29,14 +29,14 @@ pub use answers::{Questions, TerminalAnswers};
 pub use canvas::Canvas;
 pub use control::{Control, ProgramState};
 pub use fullscreen::FullscreenWindow;
-pub use guard::{GuardError, RememberedTerminal, TerminalGuard, TerminalModes};
+pub use guard::{GuardError, RememberedTerminal, TerminalGuard, TerminalModes, give_back_driver};
 pub use inline::{
     Anchor, Cursor, Document, Frame, FrameGuard, InlineWindow, Overlay, Relayout, SizeSeen, StartOver,
 };
 #[cfg(unix)]
 pub use input::recorded_input;
 pub use input::{InputBroker, InputEvent, ScreenReport, normalize_paste};
-pub use output::{TerminalOutput, record_erasure, record_output, record_size};
+pub use output::{TerminalOutput, record_erasure, record_output, record_size, write_in_progress};
 pub use picture_codec::picture_strips;
 pub use picture_store::{PictureState, PictureStore};
 pub use probe::{TerminalReply, ask_terminal};

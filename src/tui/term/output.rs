@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ratatui::layout::Size;
@@ -90,11 +91,38 @@ pub fn record_erasure() {
     change_record(|record| record.event("erase"));
 }
 
+/// How many writes have begun and ended. Static like the terminal.
+static WRITES: AtomicU64 = AtomicU64::new(0);
+
+/// A write to the terminal, which lasts as long as the terminal does not read.
+struct Writing;
+
+impl Writing {
+    fn begin() -> Self {
+        WRITES.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        WRITES.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A number of the write to the terminal that has begun and not ended; `None` if there is none. Only one thread
+/// writes at a time.
+pub fn write_in_progress() -> Option<u64> {
+    let n = WRITES.load(Ordering::SeqCst);
+    (n % 2 == 1).then_some(n)
+}
+
 /// Sends text to the terminal at once.
 ///
 /// # Errors
 /// If the terminal cannot be written to.
 pub(super) fn write_out(text: &str) -> io::Result<()> {
+    let _writing = Writing::begin();
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     record(text.as_bytes());
@@ -141,6 +169,7 @@ impl TerminalOutput {
 
 impl Write for TerminalOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _writing = Writing::begin();
         let n_bytes = self.0.write(bytes)?;
         record(bytes.get(..n_bytes).unwrap_or_default());
         Ok(n_bytes)
