@@ -43,10 +43,19 @@ pub(super) fn load(dirs: &Dirs, platform: Platform) -> Result<(Keymap, Vec<Strin
             let path = dirs.display(&path);
             problems.extend(repeated.iter().map(|key| format!("{path}:{}: {key}", key.line)));
             problems.extend(keymap.conflicts().iter().map(|conflict| named(conflict)));
+            let untypable = keymap.untypable();
+            problems.extend(
+                untypable.iter().map(|(chord, id)| {
+                    named(&format!("{chord} can no longer be typed, because {id} has it"))
+                }),
+            );
             Ok((keymap, problems))
         }
         Ok(_) => Err(named(&"expected an object")),
-        Err(error) => Err(named(&json_problem(&error))),
+        Err(error) => Err(named(&format!(
+            "this is not valid JSON, so the default keys apply: {}",
+            json_problem(&error)
+        ))),
     }
 }
 
@@ -91,6 +100,18 @@ mod tests {
         assert_eq!(queue_key(&[home]), expected);
         assert_eq!(queue_key(&[home, ("WSL_DISTRO_NAME", "Debian")]), "ctrl+q");
         assert_eq!(queue_key(&[home, ("WSL_INTEROP", "/run/WSL/8_interop")]), "ctrl+q");
+    }
+
+    #[test]
+    fn key_that_can_no_longer_be_typed_is_reported() {
+        let typed = |key: &str| problems(&format!(r#"{{"app.tools.expand": "{key}"}}"#));
+        assert_eq!(
+            typed("a"),
+            ["~/.pi/agent/keybindings.json: a can no longer be typed, because app.tools.expand has it"]
+        );
+        assert_eq!(typed("shift+a").len(), 1);
+        assert_eq!((typed("alt+a"), typed("f2")), (Vec::new(), Vec::new()));
+        assert_eq!(problems(r#"{"tui.pager.top": "u"}"#), [""; 0]);
     }
 
     /// The app and the editor share some defaults on purpose, the same ones everywhere.

@@ -100,6 +100,11 @@ impl Chord {
         KeyEvent::new(self.code, self.modifiers)
     }
 
+    /// Whether this key types a character.
+    pub fn is_text(&self) -> bool {
+        matches!(self.code, KeyCode::Char(_)) && (self.modifiers - KeyModifiers::SHIFT).is_empty()
+    }
+
     /// The text that this key press types: a character without ctrl, alt or super. With
     /// `AltGr`, which some terminals report as ctrl+alt, a character other than an ASCII
     /// letter or digit counts as typed.

@@ -165,6 +165,18 @@ impl Keymap {
         Ok(())
     }
 
+    /// Keys of the user that type a character, and that some action takes from the editor; with that action.
+    pub fn untypable(&self) -> Vec<(Chord, &'static str)> {
+        let takes = |row: &&Row| {
+            row.is_custom
+                && matches!(row.binding.context, Context::App | Context::Editor | Context::Fullscreen)
+        };
+        let rows = self.rows.iter().filter(takes);
+        rows.flat_map(|row| row.chords.iter().map(|chord| (*chord, row.binding.id)))
+            .filter(|(chord, _)| chord.is_text())
+            .collect()
+    }
+
     /// A key that the user chose goes before a default.
     fn index(&mut self) {
         self.by_chord.clear();
