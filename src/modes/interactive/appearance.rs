@@ -29,9 +29,10 @@ pub(super) fn reflow_traits(env: &Env, version: Option<&str>) -> ReflowTraits {
     ReflowTraits::of(terminal_name(env, version))
 }
 
-/// Whether the terminal calls itself xterm.
-pub(super) fn is_xterm(version: Option<&str>) -> bool {
-    version.is_some_and(|version| version.starts_with("XTerm("))
+/// Whether the terminal calls itself one that knows xterm's modifyOtherKeys and not the kitty protocol: xterm and
+/// [mintty](https://mintty.github.io/mintty.1.html).
+pub(super) fn knows_other_keys(version: Option<&str>) -> bool {
+    version.is_some_and(|version| version.starts_with("XTerm(") || version.starts_with("mintty "))
 }
 
 /// The terminal, if it is a known one.

@@ -17,7 +17,7 @@ use crate::util::os::{self, Continuations, StopRequests};
 use super::super::signals::EndSignals;
 use super::TERMINAL_GONE;
 use super::app::App;
-use super::appearance::{is_xterm, reflow_traits};
+use super::appearance::{knows_other_keys, reflow_traits};
 use super::debug_report::ScreenFacts;
 use super::external_editor::{Edited, ExternalEditor};
 use super::over_screen::{self, MainScreen, OverScreen};
@@ -157,7 +157,7 @@ impl Terminal {
     /// Follows what the terminal calls itself: what it does with rows, and how it sends keys.
     pub(super) fn follow_version(&mut self, env: &Env, version: Option<&str>) {
         self.ui.screen.set_traits(reflow_traits(env, version));
-        if is_xterm(version) {
+        if knows_other_keys(version) {
             // A terminal that cannot be written to is noticed with the next frame.
             self.guard.modify_other_keys().ok();
         }

@@ -7,7 +7,7 @@ use crate::tui::term::{TerminalAnswers, TerminalReply};
 use crate::tui::text::PictureFormat;
 use crate::tui::theme::{ColorDepth, TerminalColors};
 
-use super::super::appearance::{Looks, in_tmux, is_xterm};
+use super::super::appearance::{Looks, in_tmux, knows_other_keys};
 use super::super::{pictures, terminal_env};
 use super::DoctorInput;
 
@@ -151,7 +151,7 @@ fn modified_enter(facts: &TerminalFacts) -> String {
 
 /// Whether shift+enter and ctrl+enter differ from enter.
 fn tells_keys_apart(answers: &TerminalAnswers) -> bool {
-    answers.has_kitty_keys || is_xterm(answers.version.as_deref())
+    answers.has_kitty_keys || knows_other_keys(answers.version.as_deref())
 }
 
 fn true_color(depth: ColorDepth) -> &'static str {
