@@ -45,8 +45,9 @@ use super::sections::Reader;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
 use super::terminal_env::ScreenOverrides;
-use super::transcript::{Transcript, ViewSettings};
+use super::transcript::{Transcript, ViewSettings, set_header_hints};
 use super::tree;
+use super::welcome;
 
 /// Everything interactive mode shows.
 pub(super) struct App {
@@ -457,6 +458,7 @@ impl App {
         if let Some(keymap) = keymap {
             self.keymap = keymap;
             self.transcript.set_view(self.transcript.view().clone().with_keys(&self.keymap));
+            set_header_hints(&mut self.transcript, welcome::hints(&self.keymap, &self.session));
         }
         self.tell("Reloaded settings, theme, keybindings, skills and instructions.");
     }

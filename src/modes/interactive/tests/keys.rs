@@ -194,10 +194,15 @@ fn unpin_names_the_key_of_the_user() {
 fn hints_of_new_entries_name_the_keys_that_were_reloaded() {
     let mut stage = Stage::new();
     let mut keymap = default_keymap();
+    let hints = welcome::hints(&keymap, &stage.app.session);
+    stage.app.transcript.header("pi", "1", &hints.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(stage.screen(80, 60).join("\n").contains("ctrl+o expand"));
     let keys = json!({ "app.tools.expand": "f2", "app.transcript.page": [] });
     assert_eq!(keymap.apply(keys.as_object().unwrap()), []);
     let reloaded = EffectDone::Reloaded { problems: Vec::new(), keymap: Some(keymap) };
     stage.app.on_effect_done(reloaded, &mut stage.effects);
+    let screen = stage.screen(80, 60).join("\n");
+    assert!(screen.contains("f2 expand") && !screen.contains("ctrl+o"), "{screen}");
     stage.message(user(&"line\n\n".repeat(90)));
     let screen = stage.screen(80, 60).join("\n");
     assert!(screen.contains("f2 to expand") && !screen.contains("ctrl+o to expand"), "{screen}");

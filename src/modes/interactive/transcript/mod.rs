@@ -227,5 +227,17 @@ impl Transcript {
     }
 }
 
+/// Shows other hints in the header, if it is shown.
+pub(super) fn set_header_hints(transcript: &mut Transcript, hints: Vec<String>) {
+    let cells = &mut transcript.cells;
+    if let Some(header) = cells.first::<HeaderCell>().and_then(|id| cells.get_mut(id))
+        && !header.name.is_empty()
+        && header.hints != hints
+    {
+        header.hints = hints;
+        cells.invalidate();
+    }
+}
+
 #[cfg(test)]
 mod tests;
