@@ -5,7 +5,7 @@
     link/order.py target/release/pi
 
 Needs valgrind, nm and openssl. It runs the program under valgrind: without a model, with a model
-that calls a tool and answers with code, with the session resumed, in print mode, and over TLS.
+that calls a tool and answers with code, with that session and a long one resumed, in print mode, and over TLS.
 """
 
 import collections
@@ -102,6 +102,22 @@ def certificates(folder):
     with open(signed, "a") as file:
         file.write(pathlib.Path(signed + ".crt").read_text())
     return root, signed
+
+
+def write_long_session(path, cwd):
+    """A session of 10,000 messages: it is scanned by several threads, and most of it stays on disk."""
+    time, parent = "2026-11-21T09:23:47.000Z", None
+    lines = [{"type": "session", "version": 3, "id": "long", "timestamp": time, "cwd": cwd}]
+    for n in range(10_000):
+        text = f"message {n} " + "word " * 78
+        if n % 2 == 0:
+            message = {"role": "user", "content": text, "timestamp": 0}
+        else:
+            message = {"role": "assistant", "content": [{"type": "text", "text": text}], "stopReason": "stop"}
+            message |= {"api": "openai-completions", "provider": "a", "model": "m", "timestamp": 0}
+        lines.append({"type": "message", "id": f"{n:08x}", "parentId": parent, "timestamp": time, "message": message})
+        parent = f"{n:08x}"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def run(command, home, keys, environment):
@@ -206,15 +222,18 @@ def main():
 
         start = functions_of(program, demo, [], quit_keys) | with_model("a", keys=quit_keys)
         answer = with_model("a") | with_model("b")
-        other = with_model("a", "--continue", keys=["again", "\r", *quit_keys])
-        other |= with_model("a", "--print", "hello", keys=[])
+        long = pathlib.Path(home, "long.jsonl")
+        write_long_session(long, os.path.join(home, "project"))
+        resumed = with_model("a", "--continue", keys=["again", "\r", *quit_keys])
+        resumed |= with_model("a", "--session", str(long), keys=quit_keys)
+        other = with_model("a", "--print", "hello", keys=[])
         other |= with_model("c")
     # Equal functions are one, with many names; its section has one of them.
     at = collections.defaultdict(set)
     for address, _, _, name in symbols:
         at[address].add(name)
     names = {name: at[address] for address, _, _, name in symbols}
-    groups = [set().union(*(names.get(name, set()) for name in group)) for group in (start, answer, other)]
+    groups = [set().union(*(names.get(name, set()) for name in group)) for group in (start, answer, resumed, other)]
     ORDER.write_text("\n".join(ordered(groups, sizes)) + "\n")
 
 
