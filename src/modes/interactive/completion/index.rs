@@ -27,8 +27,8 @@ pub(super) struct FileIndex {
     n_scored: usize,
 }
 
-/// A path with its rank; the greatest is the best.
-type Ranked = (u32, Reverse<usize>, Reverse<usize>);
+/// A path with its rank; the greatest is the best. Of equal ones, the first in the alphabet.
+type Ranked<'a> = (u32, Reverse<usize>, Reverse<&'a str>);
 
 impl FileIndex {
     pub(super) fn push(&mut self, path: &str) {
@@ -68,16 +68,17 @@ impl FileIndex {
             let Some(rest) = path.strip_prefix(folder).filter(|rest| !rest.is_empty()) else { continue };
             let Some(score) = pattern.score(Utf32Str::new(rest, &mut buffer), &mut matcher) else { continue };
             matching.push(index);
-            let rank: Ranked = (score + bonus(rest, name), Reverse(rest.len()), Reverse(index));
+            let rank: Ranked<'_> = (score + bonus(rest, name), Reverse(rest.len()), Reverse(path));
             best.push(Reverse(rank));
             if best.len() > limit {
                 best.pop();
             }
         }
+        let best = best.into_sorted_vec().into_iter();
+        let best = best.map(|Reverse((_, _, Reverse(path)))| path.to_owned()).collect();
         self.n_scored += candidates.len();
         self.narrowed = Some((query.to_owned(), matching));
-        let best = best.into_sorted_vec();
-        Some(best.into_iter().map(|Reverse((_, _, Reverse(index)))| self.path(index).to_owned()).collect())
+        Some(best)
     }
 
     /// The longest beginning of `query` that is a folder of the index, with its slash.
@@ -153,6 +154,14 @@ mod tests {
         check("模", &["src/模型.rs"]);
         check("srcmain", &["src/main.rs"]);
         check("zzz", &[]);
+    }
+
+    #[test]
+    fn equal_paths_are_in_the_order_of_the_alphabet() {
+        let mut index = index(&["d/", "d/f_6", "d/f_2", "d/f_9", "d/f_1"]);
+        let mut found = |query: &str| index.search(query, 3, &|| false).unwrap();
+        assert_eq!(found("d/"), ["d/f_1", "d/f_2", "d/f_6"]);
+        assert_eq!(found("d/f"), ["d/f_1", "d/f_2", "d/f_6"]);
     }
 
     #[test]
