@@ -78,7 +78,10 @@ fn serve(connection: TcpStream) -> std::io::Result<()> {
         out.write_all(
             b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
         )?;
-        answer(&last_prompt(&body), |piece: &str| write!(out, "{:x}\r\n{piece}\r\n", piece.len()))?;
+        // As services do, a piece is one write: without it, each would arrive as four packets.
+        answer(&last_prompt(&body), |piece: &str| {
+            out.write_all(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes())
+        })?;
         out.write_all(b"0\r\n\r\n")?;
     }
 }
