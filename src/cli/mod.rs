@@ -21,9 +21,6 @@ use std::ffi::OsString;
 use std::panic;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::runtime::{Builder, Runtime};
@@ -32,6 +29,7 @@ use crate::ai;
 use crate::config::{Dirs, Env};
 use crate::modes::{self, Terminals, UsageError};
 use crate::util::clock::Clock;
+use crate::util::runtime;
 
 use args::SubCommand;
 pub use args::{Args, IGNORED, IgnoredFlag, Mode, command};
@@ -189,44 +187,16 @@ fn check_output_file(file: &Path) -> anyhow::Result<()> {
 /// Number of threads for the tasks of interactive mode.
 const WORKERS: usize = 2;
 
-/// A runtime that does not panic if the system refuses threads.
-///
-/// Tokio panics if it cannot start a worker, or the first thread of its blocking pool.
-/// This function therefore checks first whether enough threads can start, and starts and
-/// reserves one thread of the pool: blocking work waits for it if there are no others.
-fn runtime(mut builder: Builder, n_workers: usize) -> anyhow::Result<Runtime> {
-    const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    try_threads(n_workers + 1).context(
+/// A runtime with `n_workers` threads besides this one.
+fn runtime(builder: Builder, n_workers: usize) -> anyhow::Result<Runtime> {
+    runtime::build(builder, n_workers).context(
         "the system cannot start another thread; close other programs, or raise the limit (ulimit -u)",
-    )?;
-    let runtime = builder.thread_keep_alive(KEPT).enable_all().build()?;
-    drop(runtime.spawn_blocking(|| ()));
-    Ok(runtime)
+    )
 }
 
 /// A runtime whose tasks run on this thread.
 fn single_runtime() -> anyhow::Result<Runtime> {
     runtime(Builder::new_current_thread(), 0)
-}
-
-/// Starts that many threads at the same time, and ends them again.
-fn try_threads(n_threads: usize) -> std::io::Result<()> {
-    /// They do nothing, and a small stack is made and released sooner.
-    const STACK_BYTES: usize = 64 << 10;
-    let started: Result<Vec<_>, _> = (0..n_threads)
-        .map(|_| {
-            let (alive, ended) = mpsc::channel::<()>();
-            // The error is expected: the other end is dropped.
-            let wait = move || ended.recv().unwrap_or_default();
-            let builder = thread::Builder::new().stack_size(STACK_BYTES);
-            builder.spawn(wait).map(|thread| (alive, thread))
-        })
-        .collect();
-    for (alive, thread) in started? {
-        drop(alive);
-        drop(thread.join());
-    }
-    Ok(())
 }
 
 /// Ends without waiting for blocked work.

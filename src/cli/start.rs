@@ -242,8 +242,9 @@ impl Setup {
         let pace = if self.env.is_set("PI_DEMO_INSTANT") { DemoPace::Instant } else { DemoPace::Natural };
         let demo = Arc::new(DemoProvider::new(pace).with_pages(CHAPTERS));
         let quotas = self.transport.quotas().clone();
-        let provider =
-            Router::new(HttpProvider::new(self.transport, clock.clone(), http_options(settings)), Some(demo));
+        let http = HttpProvider::new(self.transport, clock.clone(), http_options(settings));
+        let http = if front == Front::Interactive { http.on_own_thread() } else { http };
+        let provider = Router::new(http, Some(demo));
         let catalog = Arc::new(LiveCatalog::new(self.catalog));
         let credentials = self.credentials;
         let provider = Authorised::new(Arc::new(provider), credentials.clone(), Arc::clone(&catalog));

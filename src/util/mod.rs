@@ -20,6 +20,7 @@ pub mod panics;
 pub mod parts;
 pub mod paths;
 pub mod process;
+pub mod runtime;
 pub mod start_times;
 pub mod terminal_line;
 pub mod visible;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The time between two batches of a trickle. Text that grows more often looks no smoother.
-const INTERVAL: Duration = Duration::from_millis(40);
+const INTERVAL: Duration = Duration::from_millis(50);
 /// Batches that need no time between them, so that a short answer is passed on at once.
 const MAX_CREDIT: u32 = 8;
 /// What arrives in larger pieces has collected already.
@@ -29,18 +29,19 @@ impl Pace {
         Self { credit: MAX_CREDIT, given: now }
     }
 
+    /// Until when nothing that arrives would be passed on; `None` if it would be at once. Only what comes in
+    /// larger pieces, or ends the answer, would not have to wait.
+    pub(in crate::ai) fn collects_until(&self, now: Instant) -> Option<Instant> {
+        let end = self.given + INTERVAL;
+        (self.credit == 0 && now < end).then_some(end)
+    }
+
     /// When to pass on what begins with a piece of `n_bytes` that was read at `now`; `None` for at once.
     pub(in crate::ai) fn pass_on_at(&mut self, n_bytes: usize, now: Instant) -> Option<Instant> {
         if n_bytes >= SMALL_BYTES {
             return None;
         }
-        while self.credit < MAX_CREDIT && now >= self.given + INTERVAL {
-            self.credit += 1;
-            self.given += INTERVAL;
-        }
-        if self.credit == MAX_CREDIT {
-            self.given = now;
-        }
+        self.give_credit(now);
         if self.credit > 0 {
             self.credit -= 1;
             return None;
@@ -48,6 +49,22 @@ impl Pace {
         // The credit of that time is used by the batch.
         self.given += INTERVAL;
         Some(self.given)
+    }
+
+    /// Records that what collected is passed on at `now`.
+    pub(in crate::ai) fn on_collected(&mut self, now: Instant) {
+        self.give_credit(now);
+        self.credit = self.credit.saturating_sub(1);
+    }
+
+    fn give_credit(&mut self, now: Instant) {
+        while self.credit < MAX_CREDIT && now >= self.given + INTERVAL {
+            self.credit += 1;
+            self.given += INTERVAL;
+        }
+        if self.credit == MAX_CREDIT {
+            self.given = now;
+        }
     }
 }
 
@@ -74,20 +91,20 @@ mod tests {
     }
 
     #[test]
-    fn a_trickle_is_passed_on_25_times_a_second() {
+    fn a_trickle_is_passed_on_20_times_a_second() {
         // 150 tokens a second for ten seconds.
         let times = batches(1_500, 7, 150);
-        assert!((250..290).contains(&times.len()), "{}", times.len());
+        assert!((205..235).contains(&times.len()), "{}", times.len());
         assert_eq!(times[..4], [0, 7, 14, 21]);
         let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max();
-        assert_eq!(longest, Some(40));
+        assert_eq!(longest, Some(50));
     }
 
     #[test]
     fn short_answers_slow_answers_and_large_pieces_do_not_wait() {
         assert_eq!(batches(8, 1, 150), [0, 1, 2, 3, 4, 5, 6, 7]);
-        let slow: Vec<u64> = (0..100).map(|n| n * 50).collect();
-        assert_eq!(batches(100, 50, 150), slow);
+        let slow: Vec<u64> = (0..100).map(|n| n * 60).collect();
+        assert_eq!(batches(100, 60, 150), slow);
         let large: Vec<u64> = (0..100).collect();
         assert_eq!(batches(100, 1, 4_096), large);
     }
