@@ -27,6 +27,7 @@ use crate::session::{
 };
 use crate::tools::{self, BashConfig, Editor, FileLocks};
 use crate::util::clock::Clock;
+use crate::util::foreground;
 use crate::util::os::has_input;
 use crate::util::paths;
 use crate::util::start_times::StartTimes;
@@ -635,7 +636,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
         themes,
         times,
     };
-    runtime.block_on(async move {
+    foreground::block_on(runtime, async move {
         let code =
             if is_read_out { modes::screen_reader(start).await } else { modes::interactive(start).await };
         modes::tell_if_slow(credentials.settled()).await;

@@ -8,6 +8,7 @@ pub(crate) mod embedded;
 pub mod escapes;
 mod file_identity;
 pub mod flanks;
+pub mod foreground;
 pub mod git;
 pub mod grammars;
 pub mod image;

@@ -72,6 +72,7 @@ use crate::config::ExitOutput;
 use crate::session::{NoticeLevel, PromptDraft, SessionCommand, SessionError, SessionEvent, SessionUpdate};
 use crate::tui::term::{Control, InputEvent, ProgramState, give_back_driver, write_in_progress};
 use crate::util::clock::Clock;
+use crate::util::foreground;
 use crate::util::start_times::StartTimes;
 
 use super::Prompt;
@@ -620,7 +621,7 @@ impl Interactive {
 
 async fn until(at: Option<Instant>) {
     match at {
-        Some(at) => tokio::time::sleep_until(at).await,
+        Some(at) => foreground::sleep_until(at).await,
         None => std::future::pending().await,
     }
 }

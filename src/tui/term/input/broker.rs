@@ -18,6 +18,7 @@ use super::super::output::write_out;
 use super::parse::{Parser, Sent, Tail};
 use super::reader::Reader;
 use super::{InputEvent, ScreenReport, normalize};
+use crate::util::foreground;
 
 /// Maximum wait for the terminal to report its cursor position.
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
@@ -412,7 +413,7 @@ fn answers_until(asked_at: Option<Instant>, now: Instant) -> Instant {
 
 async fn until(at: Option<Instant>) {
     match at {
-        Some(at) => tokio::time::sleep_until(at).await,
+        Some(at) => foreground::sleep_until(at).await,
         None => std::future::pending().await,
     }
 }
