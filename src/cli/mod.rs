@@ -151,11 +151,11 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
         anyhow::bail!(UsageError::new("--output-last-message needs --print or --mode json"));
     }
     if interactive {
-        let mut threads = Builder::new_multi_thread();
-        threads.worker_threads(WORKERS);
-        let runtime = runtime(threads, WORKERS)?;
-        let code = start::interactive(&runtime, &args, setup);
-        return finish(runtime, code);
+        // With one thread each, what wakes one wakes no other.
+        let (interface, session) = (background_runtime()?, background_runtime()?);
+        let code = start::interactive(&interface, session.handle().clone(), &args, setup);
+        session.shutdown_background();
+        return finish(interface, code);
     }
     if args.output_last_message.is_some() && args.mode == Some(Mode::Rpc) {
         anyhow::bail!(UsageError::new("--output-last-message needs --print or --mode json"));
@@ -184,14 +184,18 @@ fn check_output_file(file: &Path) -> anyhow::Result<()> {
     anyhow::bail!(UsageError(format!("cannot write the last answer to {}: {problem}", file.display())))
 }
 
-/// Number of threads for the tasks of interactive mode.
-const WORKERS: usize = 2;
-
 /// A runtime with `n_workers` threads besides this one.
 fn runtime(builder: Builder, n_workers: usize) -> anyhow::Result<Runtime> {
     runtime::build(builder, n_workers).context(
         "the system cannot start another thread; close other programs, or raise the limit (ulimit -u)",
     )
+}
+
+/// A runtime whose tasks run on another thread.
+fn background_runtime() -> anyhow::Result<Runtime> {
+    let mut threads = Builder::new_multi_thread();
+    threads.worker_threads(1);
+    runtime(threads, 1)
 }
 
 /// A runtime whose tasks run on this thread.

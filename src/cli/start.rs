@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::Value;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::ai::{
     Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpProvider, LiveCatalog, Model, Router, ThinkingLevel,
@@ -497,7 +497,7 @@ impl Chosen {
     ) -> anyhow::Result<ExitCode> {
         let Self { services, folders, cwd, open, problems } = self;
         let credentials = services.credentials.clone();
-        let (handle, events) = modes::open_session(&services, cwd, open, deltas).await?;
+        let (handle, events) = modes::open_session(&services, cwd, open, deltas, &Handle::current()).await?;
         if let Some(name) = &args.name {
             handle.send(SessionCommand::SetName { name: name.clone() });
         }
@@ -608,8 +608,13 @@ impl AcpHost for AcpSessions {
     }
 }
 
-/// Runs interactive mode until the user quits.
-pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Result<ExitCode> {
+/// Runs interactive mode until the user quits, and its session on a runtime of its own.
+pub(super) fn interactive(
+    runtime: &Runtime,
+    session_runtime: Handle,
+    args: &Args,
+    setup: Setup,
+) -> anyhow::Result<ExitCode> {
     words::check(&args.messages, false)?;
     let prompts = first_prompts(&setup, args, None)?;
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
@@ -635,6 +640,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
         name: args.name.clone(),
         themes,
         times,
+        session_runtime,
     };
     foreground::block_on(runtime, async move {
         let code =

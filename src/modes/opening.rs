@@ -1,9 +1,12 @@
 //! Opens the session of a front end.
 
+use std::future::poll_fn;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::runtime::Handle;
 
 use crate::session::{self, Deltas, OpenError, OpenSession, Services, SessionEvents, SessionHandle};
 
@@ -13,8 +16,8 @@ use super::output::write_err;
 /// How long opening may take without an explanation.
 const SLOW_OPENING: Duration = Duration::from_secs(5);
 
-/// Opens a session, and prints a message if that takes long: its directory or those of pi may be
-/// on a disk that does not respond.
+/// Opens a session that `runtime` runs, and prints a message if that takes long: its directory or those of pi
+/// may be on a disk that does not respond.
 ///
 /// # Errors
 /// As for [`session::start`].
@@ -23,8 +26,13 @@ pub async fn open_session(
     cwd: PathBuf,
     open: OpenSession,
     deltas: Deltas,
+    runtime: &Handle,
 ) -> Result<(SessionHandle, SessionEvents), OpenError> {
-    let mut opening = pin!(session::start(Arc::clone(services), cwd, open, deltas));
+    let mut starting = pin!(session::start(Arc::clone(services), cwd, open, deltas));
+    let mut opening = poll_fn(|cx| {
+        let _context = runtime.enter();
+        starting.as_mut().poll(cx)
+    });
     let opened = match tokio::time::timeout(SLOW_OPENING, &mut opening).await {
         Ok(opened) => opened,
         Err(_) => {

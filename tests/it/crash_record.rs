@@ -12,6 +12,7 @@ use pi::config::Env;
 use pi::modes::{self, InteractiveStart, Prompt};
 use pi::session::{Deltas, OpenSession, ResourceOptions};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 
 use crate::support::agent_bench::TestTool;
 use crate::support::faults::child::CHILD;
@@ -90,12 +91,13 @@ fn run_mode(
     if job["mode"] == "screen reader" {
         // Such a runtime cannot wait for signals, and panics where it is asked to.
         let runtime = runtime.build().unwrap();
-        return runtime.block_on(modes::screen_reader(interactive_start(bench, services))).unwrap();
+        let start = interactive_start(bench, services, runtime.handle().clone());
+        return runtime.block_on(modes::screen_reader(start)).unwrap();
     }
     let runtime = runtime.enable_all().build().unwrap();
     runtime.block_on(async {
         let (cwd, deltas) = (bench.path("work"), Deltas::Wanted);
-        let opened = modes::open_session(services, cwd, OpenSession::New, deltas).await;
+        let opened = modes::open_session(services, cwd, OpenSession::New, deltas, &Handle::current()).await;
         let (handle, events) = opened.unwrap();
         let prompt = |text: &str| Prompt { text: text.to_owned(), images: Vec::new() };
         let prompts = vec![prompt("one"), prompt("two")];
@@ -108,7 +110,11 @@ fn run_mode(
     })
 }
 
-fn interactive_start(bench: &SessionBench, services: &Arc<pi::session::Services>) -> InteractiveStart {
+fn interactive_start(
+    bench: &SessionBench,
+    services: &Arc<pi::session::Services>,
+    session_runtime: Handle,
+) -> InteractiveStart {
     InteractiveStart {
         services: Arc::clone(services),
         cwd: bench.path("project"),
@@ -124,6 +130,7 @@ fn interactive_start(bench: &SessionBench, services: &Arc<pi::session::Services>
         name: None,
         themes: ResourceOptions::default(),
         times: Default::default(),
+        session_runtime,
     }
 }
 

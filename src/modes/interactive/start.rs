@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use ratatui::layout::{Position, Size};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::config::{Env, TuiMode};
@@ -72,6 +73,8 @@ pub struct InteractiveStart {
     /// Themes of the command line.
     pub themes: ResourceOptions,
     pub times: StartTimes,
+    /// Runs the session, so that a disk that does not respond holds up nothing else.
+    pub session_runtime: Handle,
 }
 
 /// Runs until the user quits. The terminal is restored when
@@ -80,8 +83,9 @@ pub struct InteractiveStart {
 /// # Errors
 /// If the session cannot be opened or the terminal cannot be used.
 pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
+    let (cwd, open) = (start.cwd.clone(), start.open.clone());
     let (handle, events) =
-        open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
+        open_session(&start.services, cwd, open, Deltas::Wanted, &start.session_runtime).await?;
     let clock = start.services.clock.clone();
     start.times.mark("session", clock.monotonic());
     // Before the terminal changes: from then on no signal may end the program by itself.

@@ -46,8 +46,9 @@ const QUIT_WAIT: Duration = Duration::from_secs(3);
 /// # Errors
 /// If the session cannot be opened.
 pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> {
+    let (cwd, open) = (start.cwd.clone(), start.open.clone());
     let (handle, events) =
-        open_session(&start.services, start.cwd.clone(), start.open.clone(), Deltas::Wanted).await?;
+        open_session(&start.services, cwd, open, Deltas::Wanted, &start.session_runtime).await?;
     let (panics, panicked) = mpsc::unbounded_channel();
     let _watch = InterfaceWatch::start(panics);
     let signals = EndSignals::new().context("cannot listen for signals")?;
