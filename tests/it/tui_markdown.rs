@@ -159,7 +159,7 @@ fn a_diagram_settles_when_its_fence_is_closed() {
         seen.push((stream.stable_rows(), n_rows));
     }
     // Nothing of the source is settled before: it is replaced.
-    assert_eq!(seen, [(0, 4), (2, 5), (2, 6), (2, 6), (5, 5)]);
+    assert_eq!(seen, [(1, 4), (2, 5), (2, 6), (2, 6), (5, 5)]);
 }
 
 #[test]
@@ -880,6 +880,24 @@ fn asking_again_parses_nothing() {
     assert_eq!(stream.parsed_bytes(), parsed);
     stream.rows(40, &THEME, &LOADED);
     assert!(stream.parsed_bytes() > parsed);
+}
+
+#[test]
+fn a_paragraph_settles_with_the_blank_line_below_it() {
+    let n_settled = |text: &str| {
+        let mut stream = MarkdownStream::new(MarkdownOptions::default());
+        stream.push(text);
+        stream.rows(40, &THEME, &LOADED);
+        stream.stable_rows()
+    };
+    // It may go on, or become a heading.
+    assert_eq!(n_settled("one\ntwo\n"), 0);
+    assert_eq!(n_settled("one\n\n"), 1);
+    assert_eq!(n_settled("one\n \t\nnext"), 1);
+    // A table of which the head is complete is no paragraph.
+    assert_eq!(n_settled("a | b\n--|--\n"), 0);
+    // The definition may be followed by more.
+    assert_eq!(n_settled("see [x]\n\n[x]: http://y\n\n"), 0);
 }
 
 #[test]

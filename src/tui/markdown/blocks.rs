@@ -141,6 +141,8 @@ pub(super) struct Part {
     /// From the start of its first line.
     pub(super) range: Range<usize>,
     pub(super) item: Option<ItemPlace>,
+    /// Whether a blank line ends it.
+    pub(super) is_paragraph: bool,
 }
 
 /// The place of an item in its list.
@@ -190,7 +192,8 @@ pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
             }
             (_, 0) => {
                 (next, first) = (None, None);
-                parts.push(Part { range: line_start(range.start)..range.end, item: None });
+                let is_paragraph = matches!(event, Event::Start(Tag::Paragraph));
+                parts.push(Part { range: line_start(range.start)..range.end, item: None, is_paragraph });
             }
             (Event::Start(Tag::Item), 1) => {
                 let start = line_start(range.start);
@@ -199,6 +202,7 @@ pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
                     parts.push(Part {
                         range: start..range.end,
                         item: Some(ItemPlace { is_spaced, ..*place }),
+                        is_paragraph: false,
                     });
                     let number = place.number.map(|number| number.saturating_add(1));
                     *place = ItemPlace { number, is_first: false, is_spaced: false };
@@ -704,7 +708,7 @@ mod tests {
     /// The blocks of each part, with the items of a list together again.
     fn parse_parts(text: &str) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
-        for Part { range, item } in outline(text, None).parts {
+        for Part { range, item, .. } in outline(text, None).parts {
             let mut parsed = parse(&text[range], &Definitions::new());
             let (Some(place), [Block::List(alone)]) = (item, parsed.as_mut_slice()) else {
                 blocks.extend(parsed);

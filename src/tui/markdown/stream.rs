@@ -3,7 +3,7 @@
 //! Settled parts of the text keep their rows: blocks, and the items of lists. Only the last
 //! part is parsed again when text arrives, and an open code fence settles line by line. A part
 //! is settled once another begins after it on a complete line, because later text cannot
-//! change the parts before the last one. The same holds for blocks in the last part, if it is a
+//! change the parts before the last one. A paragraph is settled with the blank line below it. The same holds for blocks in the last part, if it is a
 //! quote or an item: it is parsed as a whole, but the rows of its finished blocks are final.
 
 use std::cell::RefCell;
@@ -200,7 +200,7 @@ impl MarkdownStream {
             };
             let tail = self.source.get(layout.settled_bytes..complete).unwrap_or_default();
             self.parsed_bytes += tail.len() as u64;
-            if layout.settle(tail, self.finished, width, cx) {
+            if !tail.is_empty() && layout.settle(tail, self.finished, width, cx) {
                 continue;
             }
             if !self.finished {
@@ -229,6 +229,8 @@ impl Layout {
         let definition_starts: Vec<usize> = outline.definitions.iter().map(|found| found.start).collect();
         let mut definitions = outline.definitions.into_iter().peekable();
         let base = self.settled_bytes;
+        // Whether the last part is a paragraph that no later text continues.
+        let mut is_over = false;
         for (part_idx, part) in outline.parts.iter().enumerate() {
             let range = &part.range;
             let is_last = part_idx + 1 == outline.parts.len();
@@ -252,11 +254,14 @@ impl Layout {
                     let starts = definition_starts.iter().copied().filter(after_it);
                     self.settled_bytes = base + paragraph_start(tail, range.start, starts);
                 }
-                if !finished {
+                // Definitions below it are not read yet.
+                is_over = part.is_paragraph && definitions.peek().is_none() && ends_in_blank_line(tail);
+                if !finished && !is_over {
                     let start = base + range.start;
                     self.open = self.open.take().filter(|open| open.0 == start).or(Some((start, Vec::new())));
                     return false;
                 }
+                self.open = None;
             }
             let n_final = self.append_part(&tail[range.clone()], part.item, width, cx, Open::Nothing);
             self.settled_rows = self.rows.len();
@@ -264,7 +269,7 @@ impl Layout {
                 self.undrawn.get_or_insert(n_final);
             }
         }
-        if finished {
+        if finished || is_over {
             self.settled_bytes = base + tail.len();
         }
         false
@@ -289,12 +294,15 @@ impl Layout {
     /// Renders `tail`, which may change, after the settled rows. Returns the number of bytes that were parsed
     /// to find its parts.
     fn preview(&mut self, tail: &str, width: u16, cx: &Cx<'_>) -> u64 {
+        if tail.is_empty() {
+            return 0;
+        }
         let base = self.settled_bytes;
         let open = self.open.take();
         // Most of an answer arrives as lines of prose, each of them drawn many times.
         let is_one_paragraph = self.item.is_none() && is_line_of_prose(tail);
         let parts = if is_one_paragraph {
-            vec![Part { range: 0..tail.len(), item: None }]
+            vec![Part { range: 0..tail.len(), item: None, is_paragraph: true }]
         } else {
             blocks::outline(tail, self.item).parts
         };
@@ -405,6 +413,12 @@ impl Layout {
         }
         self.settled_rows = self.rows.len();
     }
+}
+
+/// Whether the last of these complete lines is blank.
+fn ends_in_blank_line(text: &str) -> bool {
+    let above = text.strip_suffix('\n').unwrap_or_default();
+    above.trim_end_matches([' ', '\t']).ends_with('\n')
 }
 
 /// Whether `text` is a paragraph, without parsing it: one line that begins with a letter.
