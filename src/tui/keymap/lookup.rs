@@ -1,9 +1,9 @@
 //! Maps key presses to ids, with the user's overrides.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use crossterm::event::KeyEvent;
+use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use super::chord::{Chord, ChordError};
@@ -98,7 +98,9 @@ impl fmt::Display for Conflict {
 #[derive(Debug, Clone)]
 pub struct Keymap {
     rows: Vec<Row>,
-    by_chord: HashMap<(Context, Chord), Vec<&'static str>>,
+    /// Each frame asks for the keys of its hints.
+    by_id: FxHashMap<&'static str, usize>,
+    by_chord: FxHashMap<(Context, Chord), Vec<&'static str>>,
 }
 
 #[derive(Debug, Clone)]
@@ -123,7 +125,7 @@ impl Keymap {
                 Row { binding, chords: defaults.clone(), defaults, is_custom: false }
             })
             .collect();
-        let mut keymap = Self { rows, by_chord: HashMap::new() };
+        let mut keymap = Self { rows, by_id: FxHashMap::default(), by_chord: FxHashMap::default() };
         keymap.index();
         keymap
     }
@@ -179,6 +181,8 @@ impl Keymap {
 
     /// A key that the user chose goes before a default.
     fn index(&mut self) {
+        // The first row of an id counts.
+        self.by_id = self.rows.iter().enumerate().rev().map(|(at, row)| (row.binding.id, at)).collect();
         self.by_chord.clear();
         let (custom, defaults): (Vec<_>, Vec<_>) = self.rows.iter().partition(|row| row.is_custom);
         for row in custom.into_iter().chain(defaults) {
@@ -251,7 +255,7 @@ impl Keymap {
     }
 
     fn row(&self, id: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.binding.id == id)
+        self.rows.get(*self.by_id.get(id)?)
     }
 
     /// The keys of an id; empty if it is unknown or its binding was removed.
