@@ -429,7 +429,8 @@ fn a_frame_looks_at_the_screen_and_not_at_the_transcript() {
         document.asked.set(0);
         screen.draw(&Frame::new(&document)).unwrap();
         let asked = document.asked.get();
-        assert!(asked <= 25, "{asked} rows for one that is new");
+        // It, the row above, which may have changed, and the one that leaves the screen.
+        assert!(asked <= 3, "{asked} rows for one that is new");
     }
 }
 
@@ -463,7 +464,7 @@ fn links_are_opened_and_closed_around_their_cells() {
         |target| Row::from_runs([Run::new("a ", Style::new()), Run::linked("bc", Style::new(), target)]);
     let mut screen = InlineWindow::new(Vec::new(), Size::new(10, 2), Position::new(0, 0));
     screen.set_links(true);
-    let doc = |target| Doc { settled: vec![row(link(target))], ..Doc::default() };
+    let doc = |target| Doc { live: vec![row(link(target))], ..Doc::default() };
 
     screen.draw(&Frame::new(&doc("https://x.y"))).unwrap();
     let bytes = String::from_utf8(std::mem::take(screen.sink_mut())).unwrap();

@@ -244,22 +244,19 @@ impl<T: Emulator> Stage<T> {
 
     fn append(&mut self, kind: Kind, lines: Vec<usize>) {
         self.end_stream();
-        self.doc.blocks.push(Block {
-            id: self.doc.blocks.len(),
-            kind,
-            lines,
-            settled: true,
-            rows: Vec::new(),
-            stable: 0,
-        });
+        self.push(kind, lines, true);
         self.draw();
+    }
+
+    fn push(&mut self, kind: Kind, lines: Vec<usize>, settled: bool) {
+        let id = self.doc.blocks.len();
+        self.doc.blocks.push(Block { id, kind, lines, settled, rows: Vec::new(), stable: 0 });
     }
 
     /// Adds words to a block that is being written.
     fn stream(&mut self, n_words: usize) {
         if self.doc.blocks.last().is_none_or(|block| block.settled) {
-            self.append(Kind::Prose, vec![0]);
-            self.doc.blocks.last_mut().unwrap().settled = false;
+            self.push(Kind::Prose, vec![0], false);
         }
         let block = self.doc.blocks.last_mut().unwrap();
         for _ in 0..n_words {

@@ -159,6 +159,8 @@ pub struct InlineWindow<W> {
 struct Shown {
     /// Document row on the first row of the window.
     top: usize,
+    /// The settled rows from there to this document row are drawn as they stay.
+    settled_end: usize,
     /// Screen rows in use, including those above the window.
     used: u16,
     /// First screen row under an overlay.
@@ -379,6 +381,7 @@ impl<W: Write> InlineWindow<W> {
     /// Shows other rows in place of the settled ones: they changed, but their size did not.
     /// What has left the screen stays as it was.
     pub fn relaid(&mut self, rows: &dyn Relayout) {
+        self.shown.settled_end = 0;
         if self.start.is_none() {
             self.pushed = rows.row(self.pushed).unwrap_or_else(|| rows.near(self.pushed));
             self.borrowing = self.origin == 0;
@@ -530,6 +533,7 @@ impl<W: Write> InlineWindow<W> {
         if self.start.is_none() {
             self.pushed = row;
             self.shown.top = row;
+            self.shown.settled_end = 0;
         }
     }
 
@@ -576,6 +580,9 @@ impl<W: Write> InlineWindow<W> {
     fn compose(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         let document = frame.document;
         let len = document.len();
+        let is_continued = self.start.is_none() && self.due == Due::Nothing && frame.overlays.is_empty();
+        let kept = if is_continued { self.shown.top..self.shown.settled_end } else { 0..0 };
+        let kept_at = self.origin;
         if let Some(start) = self.start.take() {
             self.leave_old_document()?;
             self.pushed = match start {
@@ -590,10 +597,15 @@ impl<W: Write> InlineWindow<W> {
         self.gap = top > self.pushed;
         self.borrowing &= top < self.pushed;
         self.stable = document.stable();
-        // The content of each of our screen rows.
-        let mut wanted: Vec<Cow<'_, Row>> = Vec::with_capacity(usize::from(self.height()));
-        wanted.extend((self.origin..self.height()).zip(top..len).map(|(_, index)| document.row(index)));
-        wanted.resize_with(usize::from(self.height() - self.origin), Cow::default);
+        let is_in_place = top >= kept.start
+            && usize::from(kept_at) + (top - kept.start) == usize::from(self.origin) + n_scrolled;
+        let n_kept = if is_in_place { kept.end.saturating_sub(top) } else { 0 };
+        let changes_from = self.origin + narrow(n_kept).min(self.height() - self.origin);
+        // The content of each of our screen rows, except those that are there already.
+        let n_wanted = usize::from(self.height() - changes_from);
+        let mut wanted: Vec<Cow<'_, Row>> = Vec::with_capacity(n_wanted);
+        wanted.extend((top + n_kept..len).take(n_wanted).map(|index| document.row(index)));
+        wanted.resize_with(n_wanted, Cow::default);
         let used = self.origin + narrow(len.saturating_sub(top)).min(self.height() - self.origin);
         let mut shown = Shown { top, used, ..Shown::default() };
         let mut first_rows = Vec::with_capacity(frame.overlays.len());
@@ -613,10 +625,13 @@ impl<W: Write> InlineWindow<W> {
         }
         let n_lower = (n_scrolled + usize::from(shown.used)).saturating_sub(usize::from(self.shown.used));
         if !self.traits.inserts_over_scrollback {
-            self.canvas.keep_end(self.origin, &wanted, narrow(n_lower))?;
+            self.canvas.keep_end(changes_from, &wanted, narrow(n_lower))?;
+        }
+        if frame.overlays.is_empty() {
+            shown.settled_end = self.stable.min(top + usize::from(self.height() - self.origin));
         }
         self.shown = shown;
-        self.canvas.show((self.origin..self.height()).zip(wanted))?;
+        self.canvas.show((changes_from..self.height()).zip(wanted))?;
 
         let last = Position::new(0, used.max(self.origin + 1).min(self.height()) - 1);
         // A terminal that becomes lower drops rows below its cursor, and moves those above it to the
