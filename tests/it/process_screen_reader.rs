@@ -34,6 +34,12 @@ async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
     pty.wait_text("Cancelled.");
     pty.keys("!echo mine\r");
     pty.wait_text("Your command is done.");
+    pty.keys("/history\r");
+    pty.wait_text("Type /read with a number for the whole text.");
+    pty.keys("/read 99\r");
+    pty.wait_text("type 1 to 5.");
+    pty.keys("/read 3\r");
+    pty.wait_text("End.");
     pty.keys("/nothing\r");
     pty.wait_text("/help reads all.");
     pty.keys("/login\r");
@@ -52,6 +58,14 @@ async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
         "Shall I retry?",
         "Done. Your turn.",
         "Running your command: echo mine",
+        "1. Your command: !echo mine",
+        "2. Answer: It **failed**. Shall I retry?",
+        "3. Failure of bash: out Command exited with code 3",
+        "4. Calls: bash: echo out; exit 3",
+        "5. You: run it",
+        "Error: there is no number 99; type 1 to 5.",
+        "Failure of bash:\nout\n",
+        "Command exited with code 3\nEnd.",
         "Error: there is no command /nothing in screen-reader mode. /help reads all.",
     ];
     let mut from = 0;
@@ -84,4 +98,30 @@ async fn interrupt_ends_the_run_and_the_end_of_input_the_program() {
     let (status, _, log) = pty.end();
     assert!(status.success());
     assert!(!written(&log).contains('\x1b'));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_stop_it_says_whose_turn_it_is_and_what_it_asks() {
+    let home = TestHome::new();
+    let pty = Pty::start_shell(&home, SIZE);
+    pty.keys("\"$PI\" --screen-reader\r");
+    pty.wait_text("Type a prompt, or /help.");
+    pty.keys("/model\r");
+    pty.wait_text("An empty line cancels.");
+    pty.keys("\x1a");
+    pty.wait("the shell", |rows| rows.iter().any(|row| row.trim_end() == "shell>"));
+    pty.keys("fg\r");
+    pty.wait("the list again", |rows| {
+        let goes_on = rows.iter().rposition(|row| row.contains("pi goes on. It is your turn."));
+        goes_on.is_some_and(|at| rows[at..].iter().any(|row| row.contains("An empty line cancels.")))
+    });
+    pty.keys("\r");
+    pty.wait_text("Cancelled.");
+    pty.keys("/quit\r");
+    pty.wait("the shell", |rows| {
+        let last = rows.iter().rposition(|row| !row.trim().is_empty());
+        last.is_some_and(|last| rows[last].trim() == "shell>")
+    });
+    pty.keys("exit\r");
+    pty.end();
 }

@@ -7,10 +7,11 @@ use crate::util::visible::spell_out;
 
 use super::super::changelog;
 use super::super::sessions::{age, title};
+use super::history::{history, read};
 use super::menu::{Menu, MenuItem};
 use super::narrator::{on_one_line, selection};
 use super::spoken::read_out;
-use super::{Next, Talk, say};
+use super::{Next, Talk, activity, say};
 
 struct Command {
     name: &'static str,
@@ -23,6 +24,13 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command { name: "help", args: "", help: "Read the commands", run: |_, _| help() },
     Command { name: "last", args: "", help: "Read the last answer again", run: last },
+    Command {
+        name: "history",
+        args: "[NUMBER]",
+        help: "Name what is in the session, the latest first",
+        run: history,
+    },
+    Command { name: "read", args: "[NUMBER]", help: "Read an entry of it, results of tools too", run: read },
     Command { name: "status", args: "", help: "Say what goes on, the model and the costs", run: status },
     Command { name: "stop", args: "", help: "Interrupt the agent, like ctrl+c", run: stop },
     Command { name: "queue", args: "", help: "Read the queued messages", run: queue },
@@ -96,9 +104,8 @@ fn last(talk: &mut Talk, _: &str) -> Next {
 
 fn status(talk: &mut Talk, _: &str) -> Next {
     let state = talk.handle.state();
-    let activity = if state.is_busy() { "The agent works." } else { "It is your turn." };
     say(&[
-        activity.to_owned(),
+        activity(&state).to_owned(),
         selection(&state),
         format!("{} from you.", counted(state.totals.n_user as u64, "message")),
     ]);

@@ -2,9 +2,11 @@
 //!
 //! Lines are only ever appended, without escape sequences, colours or cursor movements, so that a
 //! screen reader reads each once. The terminal edits the input line. `narrator` says what
-//! happens, `spoken` reads Markdown, `menu` has lists with numbers, `commands` the slash commands.
+//! happens, `spoken` reads Markdown, `menu` has lists with numbers, `commands` the slash commands, and
+//! `history` what was said before.
 
 mod commands;
+mod history;
 mod menu;
 mod narrator;
 mod spoken;
@@ -21,8 +23,9 @@ use tokio::sync::mpsc;
 use crate::agent::QueueKind;
 use crate::session::{
     Deltas, OtherCommands, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
-    SessionUpdate, WhenBusy,
+    SessionState, SessionUpdate, WhenBusy,
 };
+use crate::util::os::Continuations;
 use crate::util::process;
 use crate::util::visible::spell_out;
 
@@ -81,9 +84,15 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
     if pick_session {
         talk.run_line("/resume");
     }
-    let code = talk.run(events, signals, panicked).await;
+    let continuations = Continuations::new().context("cannot listen for signals")?;
+    let code = talk.run(events, (signals, continuations), panicked).await;
     process::kill_all();
     Ok(code)
+}
+
+/// Whose turn it is.
+fn activity(state: &SessionState) -> &'static str {
+    if state.is_busy() { "The agent works." } else { "It is your turn." }
 }
 
 /// Appends lines.
@@ -115,7 +124,7 @@ impl Talk {
     async fn run(
         &mut self,
         mut events: SessionEvents,
-        mut signals: EndSignals,
+        (mut signals, mut continuations): (EndSignals, Continuations),
         mut panicked: mpsc::UnboundedReceiver<String>,
     ) -> ExitCode {
         let mut lines = read_lines();
@@ -132,6 +141,7 @@ impl Talk {
                     quit_until = Some(now + QUIT_WAIT);
                     self.interrupt();
                 }
+                () = continuations.next() => self.on_continued(),
                 update = events.recv() => match update {
                     Some(update) => self.on_update(&update),
                     None => return ExitCode::from(1),
@@ -165,6 +175,12 @@ impl Talk {
         } else {
             say(&["Press ctrl+c again to quit, or type /quit.".to_owned()]);
         }
+    }
+
+    /// The shell has read out other things since pi was stopped.
+    fn on_continued(&self) {
+        say(&[format!("pi goes on. {}", activity(&self.handle.state()))]);
+        say(&self.menu.as_ref().map(Menu::lines).unwrap_or_default());
     }
 
     fn on_update(&mut self, update: &SessionUpdate) {

@@ -367,7 +367,7 @@ fn text_of(answer: &AssistantMessage) -> String {
 }
 
 /// A call in one line: its name, and the argument that says most.
-fn describe(call: &ToolCall) -> String {
+pub(super) fn describe(call: &ToolCall) -> String {
     let argument =
         ["command", "path", "pattern", "query"].iter().find_map(|name| call.arguments.get(*name)?.as_str());
     let line = argument.map_or_else(|| call.name.clone(), |argument| format!("{}: {argument}", call.name));
@@ -379,7 +379,7 @@ pub(super) fn on_one_line(text: &str) -> String {
 }
 
 /// The beginning and the end of a text that has more than `n` grapheme clusters: paths often begin alike.
-fn shortened(text: &str, n: usize) -> String {
+pub(super) fn shortened(text: &str, n: usize) -> String {
     let mut starts = text.grapheme_indices(true).map(|(at, _)| at);
     let n_end = n / 2;
     let (Some(end_of_first), Some(_)) = (starts.nth(n - n_end - 1), starts.nth(n_end)) else {

@@ -1,0 +1,187 @@
+//! `/history` and `/read`: the entries of the session, whether they were read out or not.
+//!
+//! Entries have numbers, of which 1 is the latest, so that nothing has to be read to find one.
+
+use std::sync::Arc;
+
+use crate::ai::{AssistantBlock, AssistantMessage, ContentBlock, Message, UserContent, join_text};
+use crate::session::{Entry, EntryBody, EntryKind, Reply, SessionCommand, SessionMessage, SessionTree};
+use crate::util::counted;
+use crate::util::worker;
+
+use super::narrator::{describe, on_one_line, shortened};
+use super::spoken::read_out;
+use super::{Next, Talk, say};
+
+/// Entries that `/history` names at once.
+const MAX_NAMED: usize = 20;
+/// Grapheme clusters of an entry's beginning.
+const MAX_NAME_CLUSTERS: usize = 80;
+/// Characters that are looked at for it.
+const MAX_READ_CHARS: usize = 1_000;
+
+/// Names entries, from the number that the user typed on.
+pub(super) fn history(talk: &mut Talk, args: &str) -> Next {
+    with_number(talk, "history", args, |tree, path, first| {
+        let latest = path.iter().rev().skip(first - 1);
+        let named: Vec<Arc<Entry>> = tree.read_all(&latest.copied().take(MAX_NAMED).collect::<Vec<_>>());
+        let mut lines: Vec<String> =
+            (first..).zip(&named).map(|(number, entry)| format!("{number}. {}", name(&entry.body))).collect();
+        let next = first + named.len();
+        lines.push("Type /read with a number for the whole text.".to_owned());
+        if next <= path.len() {
+            let earlier = counted((path.len() + 1 - next) as u64, "earlier entry");
+            lines.push(format!("{earlier} from /history {next} on."));
+        }
+        lines
+    })
+}
+
+/// Reads the entry whose number the user typed.
+pub(super) fn read(talk: &mut Talk, args: &str) -> Next {
+    with_number(talk, "read", args, |tree, path, number| {
+        let entry = path.iter().rev().nth(number - 1).and_then(|idx| tree.read(*idx));
+        entry.map_or_else(
+            || vec!["Error: it cannot be read from the file.".to_owned()],
+            |entry| text(&entry.body),
+        )
+    })
+}
+
+/// Says what `lines` makes of the entries and the number in `args`, which one of them has.
+fn with_number(
+    talk: &Talk,
+    command: &'static str,
+    args: &str,
+    lines: impl FnOnce(&SessionTree, &[usize], usize) -> Vec<String> + Send + 'static,
+) -> Next {
+    let number = if args.is_empty() { Some(1) } else { args.parse().ok().filter(|number| *number > 0) };
+    let Some(number) = number else {
+        say(&[format!("Error: type a number after the command: /{command} 3")]);
+        return Next::GoOn;
+    };
+    let answer = talk.handle.post(SessionCommand::ReadTree);
+    tokio::spawn(async move {
+        let tree = match answer.await {
+            Ok(Reply::Tree(tree)) => tree,
+            Ok(_) => return,
+            Err(error) => return say(&[format!("Error: {error}")]),
+        };
+        let work = move || {
+            let path: Vec<usize> = tree.path(tree.leaf());
+            let path: Vec<usize> =
+                path.into_iter().filter(|idx| is_readable(tree.entry(*idx).kind)).collect();
+            match path.len() {
+                0 => vec!["There is nothing in this session yet.".to_owned()],
+                n if number > n => vec![format!("Error: there is no number {number}; type 1 to {n}.")],
+                _ => lines(&tree, &path, number),
+            }
+        };
+        // It waits for the disk.
+        match worker::run("history", work).await {
+            Ok(lines) => say(&lines),
+            Err(error) => say(&[format!("Error: {error}")]),
+        }
+    });
+    Next::GoOn
+}
+
+fn is_readable(kind: EntryKind) -> bool {
+    matches!(
+        kind,
+        EntryKind::User
+            | EntryKind::Assistant
+            | EntryKind::ToolResult
+            | EntryKind::Bash
+            | EntryKind::Compaction
+            | EntryKind::BranchSummary
+            | EntryKind::CustomMessage
+    )
+}
+
+/// What an entry is, and how it begins.
+fn name(body: &EntryBody) -> String {
+    let begin = match body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
+            Message::Assistant(answer) if is_silent(answer) => {
+                answer.tool_calls().map(describe).collect::<Vec<_>>().join(", ")
+            }
+            _ => body.preview(MAX_READ_CHARS),
+        },
+        _ => body.preview(MAX_READ_CHARS),
+    };
+    format!("{}: {}", title(body), shortened(&on_one_line(&begin), MAX_NAME_CLUSTERS))
+}
+
+fn is_silent(answer: &AssistantMessage) -> bool {
+    answer.texts().all(|text| text.trim().is_empty())
+}
+
+fn title(body: &EntryBody) -> String {
+    match body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
+            Message::User(_) => "You".to_owned(),
+            Message::Assistant(answer) if is_silent(answer) => "Calls".to_owned(),
+            Message::Assistant(_) => "Answer".to_owned(),
+            Message::ToolResult(result) if result.is_error => format!("Failure of {}", result.tool_name),
+            Message::ToolResult(result) => format!("Result of {}", result.tool_name),
+            Message::System(_) => "Instructions".to_owned(),
+        },
+        EntryBody::Message { .. } => "Your command".to_owned(),
+        EntryBody::Compaction(_) | EntryBody::BranchSummary(_) => "Summary".to_owned(),
+        _ => "Message".to_owned(),
+    }
+}
+
+/// All of an entry that can be read.
+fn text(body: &EntryBody) -> Vec<String> {
+    let mut lines = vec![format!("{}:", on_one_line(&title(body)))];
+    match body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
+            Message::Assistant(answer) => lines.extend(answer.content.iter().flat_map(|block| {
+                match block {
+                    AssistantBlock::Text(text) => read_out(&text.text),
+                    AssistantBlock::Thinking(thinking) if thinking.thinking.trim().is_empty() => Vec::new(),
+                    AssistantBlock::Thinking(thinking) => [
+                        vec!["Thinking:".to_owned()],
+                        read_out(&thinking.thinking),
+                        vec!["End of thinking.".to_owned()],
+                    ]
+                    .concat(),
+                    AssistantBlock::ToolCall(call) => vec![format!("Call of {}", describe(call))],
+                    AssistantBlock::Unknown(_) => Vec::new(),
+                }
+            })),
+            Message::ToolResult(result) => {
+                let is_image = |block: &&ContentBlock| block.as_text().is_none();
+                lines.extend(plain(&join_text(&result.content)));
+                lines.extend(result.content.iter().filter(is_image).map(|_| "An image.".to_owned()));
+            }
+            Message::User(user) => lines.extend(plain(&user.content.text())),
+            Message::System(_) => {}
+        },
+        EntryBody::Message { message: SessionMessage::BashExecution(execution), .. } => {
+            lines.push(on_one_line(&execution.command));
+            lines.extend(plain(&execution.output));
+            lines.extend(
+                execution.full_output_path.as_ref().map(|path| format!("All of its output is in {path}")),
+            );
+        }
+        EntryBody::Compaction(compaction) => lines.extend(read_out(&compaction.summary)),
+        EntryBody::BranchSummary(branch) => lines.extend(read_out(&branch.summary)),
+        EntryBody::CustomMessage(message) => {
+            let text = message.content.as_ref().map(UserContent::text).unwrap_or_default();
+            lines.extend(read_out(&text));
+        }
+        _ => {}
+    }
+    if lines.len() == 1 {
+        lines.push("Nothing.".to_owned());
+    }
+    lines.push("End.".to_owned());
+    lines
+}
+
+fn plain(text: &str) -> impl Iterator<Item = String> {
+    text.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
