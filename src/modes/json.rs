@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::session::{
-    NoticeLevel, SessionCommand, SessionEvent, SessionEvents, SessionHandle, SessionUpdate, WhenBusy,
+    NoticeLevel, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle, SessionUpdate,
+    WhenBusy,
 };
 use crate::util::process;
 
@@ -76,9 +77,9 @@ async fn say_all(
             write_err(&format!("pi: {problem}"));
             return ExitCode::from(exit::REFUSED);
         }
-        let prompt =
-            SessionCommand::Prompt { text, images, pastes: Vec::new(), when_busy: WhenBusy::FollowUp };
-        if let Err(error) = handle.request(prompt).await {
+        let prompt = PromptDraft { text, images, ..PromptDraft::default() };
+        let command = SessionCommand::Prompt { prompt, when_busy: WhenBusy::FollowUp };
+        if let Err(error) = handle.request(command).await {
             while let Some(update) = events.try_recv() {
                 forward(update, output);
             }

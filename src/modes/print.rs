@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::agent::AgentEvent;
 use crate::ai::{AssistantMessage, Message, StopReason, failure_text};
 use crate::session::{
-    self, NoticeLevel, Reply, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle,
-    SessionUpdate, WhenBusy,
+    self, NoticeLevel, PromptDraft, Reply, SessionCommand, SessionError, SessionEvent, SessionEvents,
+    SessionHandle, SessionUpdate, WhenBusy,
 };
 use crate::util::process;
 
@@ -92,9 +92,9 @@ async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Ve
             write_err(&format!("pi: {problem}"));
             return ExitCode::from(exit::REFUSED);
         }
-        let prompt =
-            SessionCommand::Prompt { text, images, pastes: Vec::new(), when_busy: WhenBusy::FollowUp };
-        if let Err(error) = handle.request(prompt).await {
+        let prompt = PromptDraft { text, images, ..PromptDraft::default() };
+        let command = SessionCommand::Prompt { prompt, when_busy: WhenBusy::FollowUp };
+        if let Err(error) = handle.request(command).await {
             tell_waiting(events);
             write_err(&format!("pi: {error}"));
             return exit::rejected(&error);

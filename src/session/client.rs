@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::agent::AgentEvent;
 use crate::ai::{AssistantMessage, Image, Message, failure_text};
 
-use super::command::{SessionCommand, WhenBusy};
+use super::command::{PromptDraft, SessionCommand, WhenBusy};
 use super::event::{SessionEvent, SessionUpdate};
 use super::handle::{SessionError, SessionHandle};
 use super::outbox::SessionEvents;
@@ -90,8 +90,8 @@ impl Session {
     /// # Errors
     /// If the session rejects the prompt.
     pub async fn send(&self, text: &str, images: Vec<Image>) -> Result<(), SessionError> {
-        let (text, when_busy) = (text.to_owned(), WhenBusy::FollowUp);
-        self.handle.request(SessionCommand::Prompt { text, images, pastes: Vec::new(), when_busy }).await?;
+        let prompt = PromptDraft { images, ..PromptDraft::from(text) };
+        self.handle.request(SessionCommand::Prompt { prompt, when_busy: WhenBusy::FollowUp }).await?;
         Ok(())
     }
 
@@ -102,10 +102,8 @@ impl Session {
     /// # Errors
     /// If the session rejects the message.
     pub async fn steer(&self, text: &str) -> Result<(), SessionError> {
-        let (text, when_busy) = (text.to_owned(), WhenBusy::Steer);
-        self.handle
-            .request(SessionCommand::Prompt { text, images: Vec::new(), pastes: Vec::new(), when_busy })
-            .await?;
+        let prompt = PromptDraft::from(text);
+        self.handle.request(SessionCommand::Prompt { prompt, when_busy: WhenBusy::Steer }).await?;
         Ok(())
     }
 

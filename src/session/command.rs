@@ -21,12 +21,8 @@ use super::user_bash::BashId;
 pub enum SessionCommand {
     /// Sends a prompt to the model, or queues it.
     Prompt {
-        /// What the user wrote; commands of front ends do not belong here.
-        text: String,
-        /// Images that go along.
-        images: Vec<Image>,
-        /// Bytes of `text` that were pasted, for the editor to which it may return.
-        pastes: Vec<Range<usize>>,
+        /// What the user wrote; commands of front ends do not belong here. It may return to the editor.
+        prompt: PromptDraft,
         /// What happens if the agent works.
         when_busy: WhenBusy,
     },

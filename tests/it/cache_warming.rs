@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use pi::ai::{FakeAnswer, Image, Request, StopReason, TestBarrier, Usage, request_body};
 use pi::session::{
-    EntryBody, IfBusy, NotWarmed, OpenSession, Reply as Answered, Scope, SessionCommand, WarmingStatus,
-    WhenBusy, start,
+    EntryBody, IfBusy, NotWarmed, OpenSession, PromptDraft, Reply as Answered, Scope, SessionCommand,
+    WarmingStatus, WhenBusy, start,
 };
 use serde_json::{Value, json};
 
@@ -127,11 +127,8 @@ async fn images_are_not_held_in_memory_for_it() {
     let mut session = bench.start().await;
     let image =
         Image { data: PNG.to_owned(), mime_type: "image/png".to_owned(), extra: serde_json::Map::new() };
-    let (text, when_busy) = ("look".to_owned(), WhenBusy::Steer);
-    session
-        .request(SessionCommand::Prompt { text, images: vec![image], pastes: Vec::new(), when_busy })
-        .await
-        .unwrap();
+    let prompt = PromptDraft { images: vec![image], ..PromptDraft::from("look") };
+    session.request(SessionCommand::Prompt { prompt, when_busy: WhenBusy::Steer }).await.unwrap();
     session.settled().await;
     assert_eq!(status(&session), WarmingStatus::Stopped(NotWarmed::Images));
     pass(&bench, 600).await;

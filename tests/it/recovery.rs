@@ -11,7 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, ImageFormat, RgbImage};
 use pi::agent::ToolOutput;
 use pi::ai::{ContentBlock, FakeAnswer, Image, Message, Request, TestBarrier, ThinkingLevel};
-use pi::session::{EntryBody, Phase, Scope, SessionCommand, SessionEvent, SessionMessage, WhenBusy};
+use pi::session::{
+    EntryBody, Phase, PromptDraft, Scope, SessionCommand, SessionEvent, SessionMessage, WhenBusy,
+};
 use serde_json::{Value, json};
 
 use crate::support::agent_bench::TestTool;
@@ -30,7 +32,8 @@ pub(crate) fn picture(width: u32, height: u32) -> Image {
 }
 
 fn show(text: &str, images: Vec<Image>) -> SessionCommand {
-    SessionCommand::Prompt { text: text.to_owned(), images, pastes: Vec::new(), when_busy: WhenBusy::Steer }
+    let prompt = PromptDraft { images, ..PromptDraft::from(text) };
+    SessionCommand::Prompt { prompt, when_busy: WhenBusy::Steer }
 }
 
 /// How many pictures a request would carry.
@@ -287,12 +290,7 @@ async fn what_must_not_wait_ends_the_wait() {
         assert_eq!(begun.elapsed().as_secs(), expected_secs, "{commands:?}");
         assert_eq!(sent(&bench.provider.requests()[1])[0], "user go");
     };
-    let say = |text: &str, when_busy| SessionCommand::Prompt {
-        text: text.to_owned(),
-        images: Vec::new(),
-        pastes: Vec::new(),
-        when_busy,
-    };
+    let say = |text: &str, when_busy| SessionCommand::Prompt { prompt: PromptDraft::from(text), when_busy };
     check(vec![say("rather", WhenBusy::Now)], 0).await;
     check(vec![say("stop: rather", WhenBusy::Steer)], 0).await;
     check(vec![say("rather", WhenBusy::Steer), SessionCommand::DeliverNow], 0).await;

@@ -742,12 +742,9 @@ async fn kill_at_any_step_of_taking_messages_back_leaves_each_on_disk_once() {
     session.prompt("go").await;
     gate.reached().await;
     let image = picture(2, 2);
-    let steering = SessionCommand::Prompt {
-        text: "rather".to_owned(),
-        images: vec![image.clone()],
-        pastes: vec![1..3, 4..6],
-        when_busy: WhenBusy::Steer,
-    };
+    let pastes = vec![1..3, 4..6];
+    let prompt = PromptDraft { text: "rather".to_owned(), images: vec![image.clone()], pastes };
+    let steering = SessionCommand::Prompt { prompt, when_busy: WhenBusy::Steer };
     assert_eq!(session.request(steering).await, Ok(Reply::Queued));
     session.say("and then", WhenBusy::FollowUp).await;
     let path = session.path();
@@ -946,9 +943,7 @@ async fn an_image_needs_no_words() {
     let image =
         Image { data: "iVBO".to_owned(), mime_type: "image/png".to_owned(), extra: serde_json::Map::new() };
     let say = |images| SessionCommand::Prompt {
-        text: " ".to_owned(),
-        images,
-        pastes: Vec::new(),
+        prompt: PromptDraft { images, ..PromptDraft::from(" ") },
         when_busy: WhenBusy::Steer,
     };
     assert!(session.request(say(Vec::new())).await.is_err(), "nothing at all");

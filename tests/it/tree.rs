@@ -96,12 +96,8 @@ async fn a_message_is_taken_back_with_its_images() {
     let mut session = bench.start().await;
     session.ask("one").await;
     let image = picture(2, 2);
-    let command = SessionCommand::Prompt {
-        text: "look".to_owned(),
-        images: vec![image],
-        pastes: Vec::new(),
-        when_busy: WhenBusy::Refuse,
-    };
+    let prompt = PromptDraft { images: vec![image], ..PromptDraft::from("look") };
+    let command = SessionCommand::Prompt { prompt, when_busy: WhenBusy::Refuse };
     session.request(command).await.unwrap();
     session.settled().await;
     let target = find(&session, "look").await;

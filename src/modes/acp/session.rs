@@ -231,12 +231,9 @@ impl Running {
         }
     }
 
-    fn send_prompt(&mut self, id: RequestId, draft: PromptDraft) {
+    fn send_prompt(&mut self, id: RequestId, prompt: PromptDraft) {
         self.turns.push(id.clone());
-        let PromptDraft { text, images, .. } = draft;
-        let command =
-            SessionCommand::Prompt { text, images, pastes: Vec::new(), when_busy: WhenBusy::FollowUp };
-        let reply = self.task.handle.post(command);
+        let reply = self.task.handle.post(SessionCommand::Prompt { prompt, when_busy: WhenBusy::FollowUp });
         self.waits.push(async move { Done::Prompt(id, reply.await) }.boxed());
     }
 

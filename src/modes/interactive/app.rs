@@ -221,9 +221,8 @@ impl App {
                 out.push(Effect::session(SessionCommand::RunBash { command, exclude_from_context, others }));
             }
             Submission::Prompt(prompt) | Submission::MissingSkill(prompt) => {
-                let PromptDraft { text, images, pastes } = prompt;
                 fullscreen::follow_end(self);
-                out.push(Effect::session(SessionCommand::Prompt { text, images, pastes, when_busy }));
+                out.push(Effect::session(SessionCommand::Prompt { prompt, when_busy }));
             }
         }
     }

@@ -124,9 +124,9 @@ impl Effects {
             return self.command_unless_busy(command);
         }
         let prompt = match &command {
-            SessionCommand::Prompt { text, images, pastes, .. } => {
+            SessionCommand::Prompt { prompt, .. } => {
                 self.index_update.cancel();
-                PromptDraft { text: text.clone(), images: images.clone(), pastes: pastes.clone() }
+                prompt.clone()
             }
             SessionCommand::RunBash { command, exclude_from_context, .. } => {
                 let mark = if *exclude_from_context { "!!" } else { "!" };

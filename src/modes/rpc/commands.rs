@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use crate::ai::{DEMO_PROVIDER, Image, ThinkingLevel};
 use crate::session::{
-    self, BashId, Entry, EntryId, FoundSessions, IfBusy, LeftBranch, OtherCommands, Phase, Refusal, Reply,
-    Scope, SearchQuery, Secrets, Services, SessionCommand, SessionError, SessionHandle, SessionIndex,
-    SessionScope, SessionState, SessionTree, Trace, TraceTime, UsageRecord, UsageReport, WhenBusy,
+    self, BashId, Entry, EntryId, FoundSessions, IfBusy, LeftBranch, OtherCommands, Phase, PromptDraft,
+    Refusal, Reply, Scope, SearchQuery, Secrets, Services, SessionCommand, SessionError, SessionHandle,
+    SessionIndex, SessionScope, SessionState, SessionTree, Trace, TraceTime, UsageRecord, UsageReport,
+    WhenBusy,
 };
 use crate::util::worker;
 
@@ -221,12 +222,7 @@ impl Client {
             Some(StreamingBehavior::FollowUp) => WhenBusy::FollowUp,
             None => WhenBusy::Refuse,
         };
-        let reply = self.handle.post(SessionCommand::Prompt {
-            text,
-            images: plain(images),
-            pastes: Vec::new(),
-            when_busy,
-        });
+        let reply = self.handle.post(SessionCommand::Prompt { prompt: draft(text, images), when_busy });
         answered(async move {
             match reply.await {
                 Ok(Reply::Started) => Ok(disposition("started")),
@@ -241,7 +237,7 @@ impl Client {
     }
 
     fn queue(&self, text: String, images: Vec<Image>, when_busy: WhenBusy) -> Answered {
-        let command = SessionCommand::Prompt { text, images: plain(images), pastes: Vec::new(), when_busy };
+        let command = SessionCommand::Prompt { prompt: draft(text, images), when_busy };
         self.then(command, |_| disposition("queued"))
     }
 
@@ -501,12 +497,12 @@ fn disposition(name: &str) -> Outcome {
     Outcome::data(&json!({ "disposition": name }))
 }
 
-/// Images of a client also name their type, which is no field of an image.
-fn plain(mut images: Vec<Image>) -> Vec<Image> {
+/// A prompt of a client, whose images also name their type, which is no field of an image.
+fn draft(text: String, mut images: Vec<Image>) -> PromptDraft {
     for image in &mut images {
         image.extra.shift_remove("type");
     }
-    images
+    PromptDraft { text, images, ..PromptDraft::default() }
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {

@@ -240,12 +240,8 @@ impl Talk {
 
     fn prompt(&self, text: &str) {
         let text = text.to_owned();
-        let command = SessionCommand::Prompt {
-            text: text.clone(),
-            images: Vec::new(),
-            pastes: Vec::new(),
-            when_busy: WhenBusy::Steer,
-        };
+        let prompt = PromptDraft::from(text.as_str());
+        let command = SessionCommand::Prompt { prompt, when_busy: WhenBusy::Steer };
         let answer = self.handle.post(command);
         tokio::spawn(async move {
             if let Err(error) = answer.await {

@@ -251,9 +251,7 @@ impl AgentSession {
             return Err(Refusal::Working.into());
         }
         match command {
-            SessionCommand::Prompt { text, images, pastes, when_busy } => {
-                return self.prompt(PromptDraft { text, images, pastes }, when_busy).await;
-            }
+            SessionCommand::Prompt { prompt, when_busy } => return self.prompt(prompt, when_busy).await,
             SessionCommand::Begin { prompts } => {
                 self.held.extend(prompts);
                 HeldPrompts::release(self).await;

@@ -16,7 +16,7 @@ use pi::config::{
 };
 use pi::session::{
     AllowAll, Deltas, Disk, Entry, EntryBody, ModelOptions, OpenError, OpenSession, Opened, Phase,
-    PromptOptions, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionEvent,
+    PromptDraft, PromptOptions, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionEvent,
     SessionEvents, SessionHandle, SessionMessage, SessionState, SessionUpdate, SystemDisk, TakenQueue,
     ToolGate, TrustOptions, WhenBusy, start,
 };
@@ -495,7 +495,7 @@ impl Session {
 }
 
 pub(crate) fn prompt(text: &str, when_busy: WhenBusy) -> SessionCommand {
-    SessionCommand::Prompt { text: text.to_owned(), images: Vec::new(), pastes: Vec::new(), when_busy }
+    SessionCommand::Prompt { prompt: PromptDraft::from(text), when_busy }
 }
 
 /// The entries of a session file, each line of which must be one.

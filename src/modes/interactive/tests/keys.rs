@@ -235,7 +235,9 @@ fn enter_sends_and_its_variants_are_told_apart() {
         stage.session(|session| session.phase = phase).type_keys(keys).commands()
     };
     let prompt = |text: &str, when: &str| {
-        vec![format!("Prompt {{ text: {text:?}, images: [], pastes: [], when_busy: {when} }}")]
+        vec![format!(
+            "Prompt {{ prompt: PromptDraft {{ text: {text:?}, images: [], pastes: [] }}, when_busy: {when} }}"
+        )]
     };
     assert_eq!(sent("hi<enter>", Phase::Idle), prompt("hi", "Steer"));
     assert_eq!(sent("hi<alt+enter>", Phase::Running), prompt("hi", "FollowUp"));

@@ -396,8 +396,8 @@ impl<'a> Driver<'a> {
     /// Sends what is in the editor.
     async fn send(&mut self, when_busy: WhenBusy) -> Result<bool, String> {
         self.write().await?;
-        let text = self.draft.clone();
-        let command = SessionCommand::Prompt { text, images: Vec::new(), pastes: Vec::new(), when_busy };
+        let prompt = PromptDraft::from(self.draft.as_str());
+        let command = SessionCommand::Prompt { prompt, when_busy };
         let is_sent = self.request(command).await?.is_some();
         if is_sent {
             self.draft.clear();
