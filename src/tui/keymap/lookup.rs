@@ -1,6 +1,7 @@
 //! Maps key presses to ids, with the user's overrides.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use crossterm::event::KeyEvent;
 use rustc_hash::FxHashMap;
@@ -110,6 +111,8 @@ struct Row {
     defaults: Vec<Chord>,
     /// Whether the keys are the user's.
     is_custom: bool,
+    /// What [`Keymap::hint`] found; each frame asks for several.
+    hint: OnceLock<String>,
 }
 
 impl Keymap {
@@ -122,7 +125,7 @@ impl Keymap {
             .map(|&binding| {
                 let keys = binding.keys_on(platform).split(' ').filter(|key| !key.is_empty());
                 let defaults: Vec<Chord> = keys.filter_map(|key| key.parse().ok()).collect();
-                Row { binding, chords: defaults.clone(), defaults, is_custom: false }
+                Row { binding, chords: defaults.clone(), defaults, is_custom: false, hint: OnceLock::new() }
             })
             .collect();
         let mut keymap = Self { rows, by_id: FxHashMap::default(), by_chord: FxHashMap::default() };
@@ -181,6 +184,7 @@ impl Keymap {
 
     /// A key that the user chose goes before a default.
     fn index(&mut self) {
+        self.rows.iter_mut().for_each(|row| row.hint = OnceLock::new());
         // The first row of an id counts.
         self.by_id = self.rows.iter().enumerate().rev().map(|(at, row)| (row.binding.id, at)).collect();
         self.by_chord.clear();
@@ -265,7 +269,8 @@ impl Keymap {
 
     /// The first key of an id that reaches it, for hints; empty if there is none.
     pub fn hint(&self, id: &str) -> String {
-        self.hint_among(id, &[])
+        let hint = |row: &Row| row.hint.get_or_init(|| self.hint_among(id, &[])).clone();
+        self.row(id).map(hint).unwrap_or_default()
     }
 
     /// As [`Self::hint`], where the actions of `ids` work too: one of a dialog takes a key from those of lists.
