@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The time between two batches of a trickle. Text that grows more often looks no smoother.
-const INTERVAL: Duration = Duration::from_millis(50);
+const INTERVAL: Duration = Duration::from_millis(60);
 /// Batches that need no time between them, so that a short answer is passed on at once.
 const MAX_CREDIT: u32 = 8;
 /// What arrives in larger pieces has collected already.
@@ -91,20 +91,20 @@ mod tests {
     }
 
     #[test]
-    fn a_trickle_is_passed_on_20_times_a_second() {
+    fn a_trickle_is_passed_on_17_times_a_second() {
         // 150 tokens a second for ten seconds.
         let times = batches(1_500, 7, 150);
-        assert!((205..235).contains(&times.len()), "{}", times.len());
+        assert!((175..195).contains(&times.len()), "{}", times.len());
         assert_eq!(times[..4], [0, 7, 14, 21]);
         let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max();
-        assert_eq!(longest, Some(50));
+        assert_eq!(longest, Some(60));
     }
 
     #[test]
     fn short_answers_slow_answers_and_large_pieces_do_not_wait() {
         assert_eq!(batches(8, 1, 150), [0, 1, 2, 3, 4, 5, 6, 7]);
-        let slow: Vec<u64> = (0..100).map(|n| n * 60).collect();
-        assert_eq!(batches(100, 60, 150), slow);
+        let slow: Vec<u64> = (0..100).map(|n| n * 70).collect();
+        assert_eq!(batches(100, 70, 150), slow);
         let large: Vec<u64> = (0..100).collect();
         assert_eq!(batches(100, 1, 4_096), large);
     }

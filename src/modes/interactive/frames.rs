@@ -125,7 +125,7 @@ mod tests {
         /// From a batch to its frame on a slow machine.
         const DRAWING: Duration = Duration::from_millis(5);
         /// See `ai::transport::pace`.
-        const BATCH: Duration = Duration::from_millis(50);
+        const BATCH: Duration = Duration::from_millis(60);
         let mut frames = FrameClock::default();
         frames.on_drawn();
         tokio::time::advance(BATCH - DRAWING).await;
