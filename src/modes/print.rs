@@ -20,6 +20,9 @@ use super::{Prompt, exit};
 
 /// Maximum time for the session to end.
 pub(super) const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
+/// What the user reads if it has not ended then.
+pub(super) const SILENT_SESSION: &str =
+    "pi: the session does not respond, perhaps because its disk does not; what came last may not be in it";
 
 /// Sends each prompt and waits until the session has settled; then prints the text of the
 /// last answer, and writes it to `last_message`. `exit` has the exit codes.
@@ -79,8 +82,10 @@ pub(super) async fn shut_down(handle: &SessionHandle) {
     // Ending takes longer only if the disk does not respond.
     let ending = handle.request(SessionCommand::Shutdown);
     let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
-    if let Ok(Err(error @ SessionError::Refused(_))) = ended {
-        write_err(&format!("pi: {error}"));
+    match ended {
+        Err(_) => write_err(SILENT_SESSION),
+        Ok(Err(error @ SessionError::Refused(_))) => write_err(&format!("pi: {error}")),
+        Ok(_) => {}
     }
 }
 

@@ -78,6 +78,7 @@ use crate::util::start_times::StartTimes;
 use super::Prompt;
 use super::changelog::News;
 use super::output::write_err;
+use super::print::{SHUTDOWN_LIMIT, SILENT_SESSION};
 use super::signals;
 use app::App;
 use appearance::{Looks, in_tmux};
@@ -107,8 +108,6 @@ const EVENTS_PER_TURN: usize = 512;
 const KEYS_PER_FRAME: usize = 256;
 /// Time between two steps of a selection that scrolls.
 const AUTOSCROLL: Duration = Duration::from_millis(40);
-/// Maximum time for the session to end.
-const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum time to write the last prompts for later sessions.
 const HISTORY_LIMIT: Duration = Duration::from_millis(500);
 const PASTE_WAITS: &str = "a paste has not ended; escape or ctrl+c ends it";
@@ -605,6 +604,9 @@ impl Interactive {
             write_err(&report);
         }
         let state = effects.link.handle().state();
+        if ended.is_err() {
+            write_err(SILENT_SESSION);
+        }
         if let Ok(Err(SessionError::Refused(unsaved))) = ended {
             write_err(&format!("pi: {unsaved}"));
         } else if state.on_disk && !is_elsewhere && std::io::stderr().is_terminal() {
