@@ -12,7 +12,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, stream};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
@@ -164,19 +164,23 @@ impl AnswerThread {
 
 impl Started {
     fn new() -> io::Result<Self> {
+        // The thread before its runtime, which must not be dropped here if the system refuses the thread.
+        let (give, runtime) = std::sync::mpsc::channel::<Runtime>();
+        let (alive, ended) = oneshot::channel::<()>();
+        let thread = thread::Builder::new().name("answers".to_owned()).spawn(move || {
+            let Ok(runtime) = runtime.recv() else { return };
+            // The error is expected: the other end is dropped.
+            runtime.block_on(ended).unwrap_or_default();
+            // Resolving a name may hang.
+            runtime.shutdown_background();
+        })?;
         let answers = Answers::default();
         let mut builder = Builder::new_current_thread();
         let resting = answers.clone();
         builder.on_thread_park(move || resting.sleep());
         let runtime = runtime::build(builder, 0)?;
         let handle = runtime.handle().clone();
-        let (alive, ended) = oneshot::channel::<()>();
-        let thread = thread::Builder::new().name("answers".to_owned()).spawn(move || {
-            // The error is expected: the other end is dropped.
-            runtime.block_on(ended).unwrap_or_default();
-            // Resolving a name may hang.
-            runtime.shutdown_background();
-        })?;
+        give.send(runtime).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         let sleeper = Sleeper { thread: thread.thread().clone(), answers };
         Ok(Self { runtime: handle, sleeper, _alive: alive })
     }
