@@ -82,7 +82,7 @@ impl Layers {
 
     fn merged(&self) -> Map<String, Value> {
         let mut merged = Map::new();
-        for (layer, values) in self.in_order() {
+        for (layer, values) in self.in_order().into_iter().filter(|(_, values)| !values.is_empty()) {
             for row in ROWS.iter().filter(|row| counts(row, layer)) {
                 let Some(value) = lookup(values, row.key) else { continue };
                 let place = entry(&mut merged, row.key);

@@ -4,7 +4,9 @@
 //! docs are generated, and a field of [`Settings`](super::Settings). Keys are pi's.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use rustc_hash::FxHashMap;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -84,7 +86,10 @@ impl Row {
 
     /// The setting of that key.
     pub fn find(key: &str) -> Option<&'static Self> {
-        ROWS.iter().find(|row| row.key == key)
+        /// Every start looks for each of them.
+        static BY_KEY: LazyLock<FxHashMap<&str, &Row>> =
+            LazyLock::new(|| ROWS.iter().map(|row| (row.key, row)).collect());
+        BY_KEY.get(key).copied()
     }
 
     /// The setting of that key.
