@@ -1,5 +1,7 @@
 //! Colour values of theme files, and the colours of terminals.
 
+use std::iter;
+
 use ratatui::style::Color;
 
 use super::Appearance;
@@ -240,7 +242,11 @@ const CUBE_LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 /// The nearest of the colours 16..=255; users redefine the first sixteen.
 fn nearest_indexed(rgb: [u8; 3]) -> u8 {
-    index_of_256(rgb, |_| true).unwrap_or(16)
+    // Channels add up in the distance, so the nearest colour of the cube has the nearest level of each.
+    let level = |channel: u8| (0..6).zip(CUBE_LEVELS).min_by_key(|(_, level)| level.abs_diff(channel));
+    let [r, g, b] = rgb.map(|channel| level(channel).map_or(0, |(at, _)| at));
+    let candidates = iter::once(16 + 36 * r + 6 * g + b).chain(232..=255);
+    candidates.min_by_key(|index| distance(rgb, indexed_rgb(*index))).unwrap_or(16)
 }
 
 /// The nearest of these colours that `fits`; `None` if none does.
@@ -300,6 +306,15 @@ fn distance(a: [u8; 3], b: [u8; 3]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_indexed_color_is_nearer() {
+        let levels = || (0..=255_u8).step_by(11);
+        let pairs = levels().flat_map(|r| levels().map(move |g| (r, g)));
+        for rgb in pairs.flat_map(|(r, g)| levels().map(move |b| [r, g, b])) {
+            assert_eq!(Some(nearest_indexed(rgb)), index_of_256(rgb, |_| true), "{rgb:?}");
+        }
+    }
 
     #[test]
     fn reads_the_forms_of_theme_files() {
