@@ -43,7 +43,6 @@ impl Document for Transcript<'_> {
 fn streamed_delta(bencher: divan::Bencher<'_, '_>, n_settled: usize) {
     let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).expect("dark is built in");
     let highlighter = Highlighter::new();
-    highlighter.load();
     let settled: Vec<Row> = (0..n_settled)
         .flat_map(|n| wrap_plain(&format!("row {n} of the transcript"), SIZE.width, Style::new()))
         .collect();

@@ -12,11 +12,7 @@ use ratatui::style::Modifier;
 
 static THEME: LazyLock<Theme> =
     LazyLock::new(|| Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap());
-static LOADED: LazyLock<Highlighter> = LazyLock::new(|| {
-    let highlighter = Highlighter::new();
-    highlighter.load();
-    highlighter
-});
+static HIGHLIGHTER: LazyLock<Highlighter> = LazyLock::new(Highlighter::new);
 
 fn render_with(text: &str, width: u16, options: &MarkdownOptions) -> Vec<Row> {
     render(text, width, &THEME, &Highlighter::new(), options)
@@ -138,14 +134,14 @@ fn mermaid_setting_decides_when_diagrams_are_drawn() {
         let mut stream = MarkdownStream::new(options.clone());
         stream.push(&text);
         let n_drawn = |rows: &[Row]| rows.iter().filter(|row| row.text().contains("│ Start ├")).count();
-        let rows = stream.rows(60, &THEME, &LOADED);
+        let rows = stream.rows(60, &THEME, &HIGHLIGHTER);
         assert_eq!(n_drawn(rows), while_streaming, "{mermaid:?}");
         // What is drawn at the end may not be settled before.
         let n_settled = stream.stable_rows();
         assert_eq!(n_settled < 5, mermaid == DiagramTiming::WhenAnswerEnds, "{n_settled}");
         stream.finish();
-        assert_eq!(n_drawn(stream.rows(60, &THEME, &LOADED)), at_the_end, "{mermaid:?}");
-        assert_eq!(stream.rows(60, &THEME, &LOADED), render(&text, 60, &THEME, &LOADED, &options));
+        assert_eq!(n_drawn(stream.rows(60, &THEME, &HIGHLIGHTER)), at_the_end, "{mermaid:?}");
+        assert_eq!(stream.rows(60, &THEME, &HIGHLIGHTER), render(&text, 60, &THEME, &HIGHLIGHTER, &options));
     }
 }
 
@@ -155,7 +151,7 @@ fn a_diagram_settles_when_its_fence_is_closed() {
     let mut seen = Vec::new();
     for delta in ["text\n\n```mer", "maid\ngraph LR\n", "A --> B\n", "``", "`\n"] {
         stream.push(delta);
-        let n_rows = stream.rows(40, &THEME, &LOADED).len();
+        let n_rows = stream.rows(40, &THEME, &HIGHLIGHTER).len();
         seen.push((stream.stable_rows(), n_rows));
     }
     // Nothing of the source is settled before: it is replaced.
@@ -168,7 +164,7 @@ fn diagrams_are_copied_as_their_source() {
     let quote = DIAGRAM.replace('\n', "\n> ");
     let text = format!("before\n\n{DIAGRAM}\n\n- item\n\n  {list}\n\n> {quote}\n\nlast");
     for width in [30, 60, 200] {
-        let rows = render(&text, width, &THEME, &LOADED, &MarkdownOptions::default());
+        let rows = render(&text, width, &THEME, &HIGHLIGHTER, &MarkdownOptions::default());
         assert!(rows.iter().any(|row| row.text().contains("│ Start │") || row.text().contains("│ Start ├")));
         assert_eq!(copied_text(rows.iter().map(|row| (row, 0..u16::MAX))), text, "{width}");
     }
@@ -186,15 +182,15 @@ fn diagrams_in_blocks_that_still_arrive_are_laid_out_once() {
         let mut n_frames = 0;
         for c in text.chars() {
             stream.push(&c.to_string());
-            n_frames += u64::from(stream.rows(40, &THEME, &LOADED).len() > 3);
+            n_frames += u64::from(stream.rows(40, &THEME, &HIGHLIGHTER).len() > 3);
         }
         stream.finish();
-        let rows = stream.rows(40, &THEME, &LOADED);
+        let rows = stream.rows(40, &THEME, &HIGHLIGHTER);
         assert_eq!(rows.iter().filter(|row| row.text().contains("├─►│ B │")).count(), 3);
         assert!(n_frames > 100);
         assert_eq!(stream.diagrams_laid_out(), 3);
         // Another width needs other drawings.
-        stream.rows(50, &THEME, &LOADED);
+        stream.rows(50, &THEME, &HIGHLIGHTER);
         assert_eq!(stream.diagrams_laid_out(), 6);
     }
 }
@@ -205,14 +201,14 @@ fn a_diagram_that_is_too_large_settles_before_its_fence_is_closed() {
     for (line, n_lines) in [("A --> B\n".to_owned(), 401), (format!("%% {}\n", "x".repeat(1000)), 17)] {
         let mut stream = MarkdownStream::new(MarkdownOptions::default());
         stream.push(&format!("text\n\n```mermaid\ngraph LR\n{}", line.repeat(n_lines - 2)));
-        stream.rows(40, &THEME, &LOADED);
+        stream.rows(40, &THEME, &HIGHLIGHTER);
         assert_eq!(stream.stable_rows(), 2);
         stream.push(&line.repeat(2));
-        let n_rows = stream.rows(40, &THEME, &LOADED).len();
+        let n_rows = stream.rows(40, &THEME, &HIGHLIGHTER).len();
         // Only the fence that will end it is not settled.
         assert_eq!(stream.stable_rows(), n_rows - 1);
         stream.push("```\n\n```mermaid\ngraph LR\nA --> B\n```\n");
-        assert!(stream.rows(40, &THEME, &LOADED).iter().any(|row| row.text().contains("┌───┐")));
+        assert!(stream.rows(40, &THEME, &HIGHLIGHTER).iter().any(|row| row.text().contains("┌───┐")));
     }
 }
 
@@ -485,7 +481,7 @@ fn escape_sequences_of_the_model_are_not_passed_on() {
 fn footnotes_are_numbered_references_and_notes_where_they_come() {
     check("[^a-z]: everything else", 40, "[^a-z]: everything else");
     let text = "A claim[^1] and another[^why].\n\n[^1]: The first source, which is so long that it wraps.\n[^why]: https://a.bc\n\nAfter[^2].";
-    let rows = render(text, 30, &THEME, &LOADED, &MarkdownOptions::default());
+    let rows = render(text, 30, &THEME, &HIGHLIGHTER, &MarkdownOptions::default());
     let shown: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
     insta::assert_snapshot!(shown.join("\n"), @"
     A claim[1] and another[^why].
@@ -508,7 +504,7 @@ fn a_diagram_in_a_footnote_is_drawn_when_the_answer_is_complete() {
 #[test]
 fn wrapped_lines_of_code_are_marked_in_their_indent() {
     let text = "```\nlet text = word;\nshort\n```";
-    let rows = render(text, 12, &THEME, &LOADED, &MarkdownOptions::default());
+    let rows = render(text, 12, &THEME, &HIGHLIGHTER, &MarkdownOptions::default());
     let shown: Vec<String> = rows.iter().map(Row::text).collect();
     assert_eq!(shown, ["```", "  let text =", "↪ word;", "  short", "```"]);
 }
@@ -523,7 +519,7 @@ fn emphasis_begins_and_ends_next_to_cjk_punctuation() {
         "中文粗体。后面\n\n他说“你好”然后走了。\n\n斜体，后\n\n前面（括号）后面\n\n- 列表项。后\n\n\
          使用code后 删。后\n\n마크다운(Markdown)은\n\n链接。后 (https://a.b/**。**后)",
     );
-    let rows = render(text, 60, &THEME, &LOADED, &MarkdownOptions::default());
+    let rows = render(text, 60, &THEME, &HIGHLIGHTER, &MarkdownOptions::default());
     let bold = |row: &Row| {
         let spans = row.line.spans.iter().filter(|span| span.style.add_modifier.contains(Modifier::BOLD));
         spans.map(|span| span.content.as_ref()).collect::<String>()
@@ -692,7 +688,7 @@ fn check_stream_at(
         }
         let taken: String = rest.drain(..(*cut).min(rest.len())).collect();
         stream.push(&taken);
-        let rows = stream.rows(width, &THEME, &LOADED).to_vec();
+        let rows = stream.rows(width, &THEME, &HIGHLIGHTER).to_vec();
         prop_assert!(rows.iter().all(|row| row.width() <= usize::from(width)), "{rows:?}");
         let stable = stream.stable_rows();
         prop_assert!(stable >= settled.len());
@@ -703,10 +699,10 @@ fn check_stream_at(
         }
     }
     stream.finish();
-    let streamed = stream.rows(width, &THEME, &LOADED).to_vec();
+    let streamed = stream.rows(width, &THEME, &HIGHLIGHTER).to_vec();
     prop_assert_eq!(stream.stable_rows(), streamed.len());
     prop_assert_eq!(&streamed[..settled.len()], &settled[..]);
-    prop_assert_eq!(streamed, render(text, width, &THEME, &LOADED, options));
+    prop_assert_eq!(streamed, render(text, width, &THEME, &HIGHLIGHTER, options));
     Ok(())
 }
 
@@ -727,11 +723,11 @@ fn a_definition_stays_with_the_paragraph_it_begins() {
     let mut stream = MarkdownStream::new(options.clone());
     for char in text.chars() {
         stream.push(char.encode_utf8(&mut [0; 4]));
-        stream.rows(20, &THEME, &LOADED);
+        stream.rows(20, &THEME, &HIGHLIGHTER);
     }
     stream.finish();
-    let streamed = stream.rows(20, &THEME, &LOADED).to_vec();
-    assert_eq!(streamed, render(text, 20, &THEME, &LOADED, &options));
+    let streamed = stream.rows(20, &THEME, &HIGHLIGHTER).to_vec();
+    assert_eq!(streamed, render(text, 20, &THEME, &HIGHLIGHTER, &options));
 }
 
 proptest! {
@@ -843,7 +839,7 @@ fn finished_blocks_of_the_last_item_and_quote_settle() {
         let mut stream = MarkdownStream::new(MarkdownOptions::default());
         let mut stable = |text: &&str| {
             stream.push(text);
-            stream.rows(40, &THEME, &LOADED);
+            stream.rows(40, &THEME, &HIGHLIGHTER);
             stream.stable_rows()
         };
         texts.iter().map(&mut stable).collect::<Vec<_>>()
@@ -863,10 +859,10 @@ fn parts_of_a_line_of_prose_are_known_without_parsing() {
     let mut stream = MarkdownStream::new(MarkdownOptions::default());
     for word in ["A *long* ", "line [of] ", "- `prose` ", "| 1. with ", "> marks"] {
         stream.push(word);
-        stream.rows(80, &THEME, &LOADED);
+        stream.rows(80, &THEME, &HIGHLIGHTER);
     }
     assert_eq!(stream.parsed_bytes(), 0);
-    let shown: Vec<String> = stream.rows(80, &THEME, &LOADED).iter().map(Row::text).collect();
+    let shown: Vec<String> = stream.rows(80, &THEME, &HIGHLIGHTER).iter().map(Row::text).collect();
     assert_eq!(shown, ["A long line [of] - prose | 1. with > marks"]);
 }
 
@@ -874,11 +870,11 @@ fn parts_of_a_line_of_prose_are_known_without_parsing() {
 fn asking_again_parses_nothing() {
     let mut stream = MarkdownStream::new(MarkdownOptions::default());
     stream.push("# a\n\nb");
-    stream.rows(80, &THEME, &LOADED);
+    stream.rows(80, &THEME, &HIGHLIGHTER);
     let parsed = stream.parsed_bytes();
-    stream.rows(80, &THEME, &LOADED);
+    stream.rows(80, &THEME, &HIGHLIGHTER);
     assert_eq!(stream.parsed_bytes(), parsed);
-    stream.rows(40, &THEME, &LOADED);
+    stream.rows(40, &THEME, &HIGHLIGHTER);
     assert!(stream.parsed_bytes() > parsed);
 }
 
@@ -887,7 +883,7 @@ fn a_paragraph_settles_with_the_blank_line_below_it() {
     let n_settled = |text: &str| {
         let mut stream = MarkdownStream::new(MarkdownOptions::default());
         stream.push(text);
-        stream.rows(40, &THEME, &LOADED);
+        stream.rows(40, &THEME, &HIGHLIGHTER);
         stream.stable_rows()
     };
     // It may go on, or become a heading.
@@ -906,7 +902,7 @@ fn an_open_fence_settles_line_by_line() {
     let mut stable = Vec::new();
     for delta in ["```sh\n", "one\n", "tw", "o\nthree", "\n```", "\nafter"] {
         stream.push(delta);
-        stream.rows(40, &THEME, &LOADED);
+        stream.rows(40, &THEME, &HIGHLIGHTER);
         stable.push(stream.stable_rows());
     }
     assert_eq!(stable, [1, 2, 2, 3, 4, 5]);

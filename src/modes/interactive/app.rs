@@ -80,7 +80,6 @@ pub(super) struct App {
     pub(super) now: Duration,
     /// Wall clock, milliseconds since the Unix epoch.
     pub(super) now_ms: u64,
-    grammars_wanted: bool,
     /// The line of the command that runs, which returns to the editor if it fails.
     pub(super) running_command: Option<String>,
     /// Problems of the user's files that were already shown.
@@ -123,7 +122,6 @@ impl App {
             is_focused: true,
             now: Duration::ZERO,
             now_ms: 0,
-            grammars_wanted: false,
             running_command: None,
             shown_problems: HashSet::new(),
             shown_leaf: None,
@@ -333,12 +331,6 @@ impl App {
         self.program_status.follow(event, &self.session, out);
         match event {
             SessionEvent::Opened(opened) => return self.on_opened(opened, out),
-            SessionEvent::Agent(AgentEvent::AgentStart) => {
-                // Before the first code block of the answer, and never for an idle session.
-                if !std::mem::replace(&mut self.grammars_wanted, true) {
-                    out.push(WorldEffect::LoadGrammars.into());
-                }
-            }
             SessionEvent::Agent(AgentEvent::ToolEnd { .. }) | SessionEvent::BashEnded { .. } => {
                 out.push(WorldEffect::ReadBranch.into());
             }

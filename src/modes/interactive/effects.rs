@@ -15,7 +15,6 @@ use crate::session::{
     self, PromptDraft, Refusal, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionState,
     TakenQueue,
 };
-use crate::tui::markdown::Highlighter;
 use crate::tui::term::TerminalAnswers;
 use crate::util::git::{Head, Repository};
 
@@ -51,7 +50,6 @@ pub(super) struct Effects {
     pub(super) env: Env,
     /// What the terminal said about itself.
     pub(super) answers: TerminalAnswers,
-    pub(super) highlighter: Highlighter,
     pub(super) services: Arc<Services>,
     /// Themes of the command line.
     pub(super) themes: ResourceOptions,
@@ -96,7 +94,6 @@ impl Effects {
             WorldEffect::History(effect) => self.start_history(effect),
             WorldEffect::Attach(effect) => self.attach(effect),
             WorldEffect::FindFiles(request) => self.find_files(request),
-            WorldEffect::LoadGrammars => self.highlighter.load(),
         }
     }
 

@@ -118,8 +118,6 @@ pub(super) enum WorldEffect {
     Attach(AttachEffect),
     /// Something about prompts of earlier sessions; answers with [`EffectDone::History`].
     History(HistoryEffect),
-    /// Has code highlighted from now on.
-    LoadGrammars,
 }
 
 /// The result of an effect.

@@ -135,7 +135,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let mut app = app(&start, &handle, shown, &highlighter, &mut problems);
     app.program_status.is_shown = status.unwrap_or(answers.shows_status);
     let (done, effects_done) = mpsc::unbounded_channel();
-    let effects = effects(&start, (handle, events), done, answers, highlighter);
+    let effects = effects(&start, (handle, events), done, answers);
     let drawing = Drawing { links, pictures: gallery };
     let mut terminal = Terminal::new(Ui::new(screen), guard, (signals, jobs), input, drawing);
     terminal.follow_version(&start.env, effects.answers.version.as_deref());
@@ -143,7 +143,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
         app,
         terminal,
         frames: FrameClock::default(),
-        unused_grammars: UnusedGrammars::new(effects.highlighter.clone()),
+        unused_grammars: UnusedGrammars::new(highlighter),
         effects,
         effects_done,
         panicked,
@@ -166,7 +166,6 @@ fn effects(
     (handle, events): (SessionHandle, SessionEvents),
     done: mpsc::UnboundedSender<EffectDone>,
     answers: TerminalAnswers,
-    highlighter: Highlighter,
 ) -> Effects {
     Effects {
         link: SessionLink::new(handle, events, Arc::clone(&start.services), start.cwd.clone()),
@@ -183,7 +182,6 @@ fn effects(
         custom_sessions: start.custom_sessions,
         env: start.env.clone(),
         answers,
-        highlighter,
         services: Arc::clone(&start.services),
         themes: start.themes.clone(),
         sign_in: None,

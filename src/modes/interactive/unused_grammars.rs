@@ -48,7 +48,6 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn grammars_are_forgotten_once_after_their_last_use() {
         let highlighter = Highlighter::new();
-        highlighter.load();
         let mut grammars = UnusedGrammars::new(highlighter.clone());
         grammars.on_drawn();
         assert_eq!(grammars.forget_at(), None, "nothing wakes an idle program");

@@ -1,6 +1,6 @@
 //! Syntax highlighting.
 //!
-//! Code is plain until the first prompt. Scopes map to theme tokens, so a theme colours code of
+//! Scopes map to theme tokens, so a theme colours code of
 //! any language and needs no second theme file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,9 +19,10 @@ const MAX_LINE_BYTES: usize = 2_000;
 const MAX_BLOCK_BYTES: usize = 512 * 1024;
 const MAX_BLOCK_LINES: usize = 10_000;
 
-/// The grammars, once [`Self::load`] has run. Cheap to clone.
+/// The grammars, of which each is loaded when code in its language appears. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Highlighter {
+    /// What the first code needs.
     loaded: Arc<OnceLock<Loaded>>,
 }
 
@@ -34,31 +35,18 @@ struct Loaded {
 }
 
 impl Highlighter {
-    /// A highlighter without grammars until [`Self::load`] has run.
+    /// A highlighter without grammars.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Loads the index of the grammars, which takes microseconds; [`Self::lines`] loads a grammar.
-    pub fn load(&self) {
-        self.loaded.get_or_init(|| Loaded {
-            grammars: Mutex::default(),
-            n_uses: AtomicU64::new(0),
-            scopes: scope_table(),
-        });
-    }
-
-    pub fn is_ready(&self) -> bool {
-        self.loaded.get().is_some()
     }
 
     /// Highlights the lines of one piece of code. `lang` is a language name or a file
     /// extension; code of unknown languages is plain.
     pub fn lines(&self, lang: &str) -> CodeLines {
-        let state = self.loaded.get().and_then(|loaded| {
-            let parser = loaded.lock().parser(lang)?;
+        let loaded = self.loaded.get_or_init(Loaded::new);
+        let state = loaded.lock().parser(lang).map(|parser| {
             loaded.n_uses.fetch_add(1, Ordering::Relaxed);
-            Some(State { parser, scopes: ScopeStack::new(), tokens: Arc::clone(&loaded.scopes) })
+            State { parser, scopes: ScopeStack::new(), tokens: Arc::clone(&loaded.scopes) }
         });
         CodeLines { first: state.clone(), state, lines: 0, bytes: 0 }
     }
@@ -78,6 +66,11 @@ impl Highlighter {
 }
 
 impl Loaded {
+    /// The index of the grammars, which takes microseconds.
+    fn new() -> Self {
+        Self { grammars: Mutex::default(), n_uses: AtomicU64::new(0), scopes: scope_table() }
+    }
+
     /// Locks the grammars, which are valid even after a panic.
     fn lock(&self) -> MutexGuard<'_, Grammars> {
         self.grammars.lock().unwrap_or_else(PoisonError::into_inner)
@@ -225,12 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_plain_until_loaded_and_coloured_afterwards() {
+    fn code_has_the_colours_of_the_theme() {
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-        let highlighter = Highlighter::new();
-        assert_eq!(highlighter.lines("rust").next_line("let x = 1;", &theme).len(), 1);
-        highlighter.load();
-        let runs = highlighter.lines("rust").next_line("let s = \"a\"; // b", &theme);
+        let runs = Highlighter::new().lines("rust").next_line("let s = \"a\"; // b", &theme);
         let style_of = |text: &str| runs.iter().find(|run| run.text.contains(text)).unwrap().style;
         let expected = |token: Token| theme.style(Token::MdCodeBlock).patch(theme.style(token));
         assert_eq!(style_of("\"a\""), expected(Token::SyntaxString));
@@ -244,7 +234,6 @@ mod tests {
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let highlighter = Highlighter::new();
         highlighter.forget();
-        highlighter.load();
         let mut lines = highlighter.lines("rust");
         let mut begun = lines.clone();
         let expected = [lines.next_line("/* a", &theme), lines.next_line("b */ let x = 1;", &theme)];
@@ -261,7 +250,6 @@ mod tests {
     #[test]
     fn common_languages_are_known() {
         let highlighter = Highlighter::new();
-        highlighter.load();
         for lang in [
             "rust", "rs", "ts", "tsx", "python", "bash", "shell", "json", "toml", "yaml", "go", "c++", "diff",
         ] {
@@ -274,7 +262,6 @@ mod tests {
     fn endless_lines_stay_plain() {
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let highlighter = Highlighter::new();
-        highlighter.load();
         let mut lines = highlighter.lines("js");
         assert_eq!(lines.next_line(&"x=1;".repeat(1_000), &theme).len(), 1);
     }

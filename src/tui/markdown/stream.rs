@@ -38,7 +38,7 @@ pub struct MarkdownStream {
 /// Rows for one width and theme.
 #[derive(Debug, Default)]
 struct Layout {
-    key: Option<(u16, u64, bool)>,
+    key: Option<(u16, u64)>,
     rows: Vec<Row>,
     /// Number of `rows` that are not made again.
     settled_rows: usize,
@@ -124,11 +124,11 @@ impl MarkdownStream {
     }
 
     /// The rows of the text so far; none is wider than `width`. Calling it again without
-    /// new text costs nothing; a new width or theme, or newly loaded grammars, render
+    /// new text costs nothing; a new width or theme renders
     /// everything again.
     pub fn rows(&mut self, width: u16, theme: &Theme, highlighter: &Highlighter) -> &[Row] {
         let width = width.max(1);
-        let key = Some((width, theme.generation(), highlighter.is_ready()));
+        let key = Some((width, theme.generation()));
         if self.layout.key != key {
             self.layout = Layout { key, ..Layout::default() };
         }

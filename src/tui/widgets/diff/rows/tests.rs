@@ -9,14 +9,8 @@ fn theme(depth: ColorDepth) -> Theme {
     Theme::builtin("dark", Appearance::Dark, depth).unwrap()
 }
 
-fn highlighter() -> Highlighter {
-    let highlighter = Highlighter::new();
-    highlighter.load();
-    highlighter
-}
-
 fn draw(lines: &[DiffLine], lang: &str, theme: &Theme) -> Vec<Row> {
-    DiffRows::new(lines, lang, 60, &highlighter(), theme).flatten().collect()
+    DiffRows::new(lines, lang, 60, &Highlighter::new(), theme).flatten().collect()
 }
 
 /// The style of `text` in a row.
@@ -30,7 +24,7 @@ fn style_of(row: &Row, text: &str) -> Style {
 fn lines_have_sign_and_number_and_wrap_under_their_text() {
     let lines = parse_diff("  8 before\n- 9 alpha\n+ 9 some words\n   ...");
     let theme = theme(ColorDepth::None);
-    let rows: Vec<Row> = DiffRows::new(&lines, "", 9, &highlighter(), &theme).flatten().collect();
+    let rows: Vec<Row> = DiffRows::new(&lines, "", 9, &Highlighter::new(), &theme).flatten().collect();
     let texts: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
     assert_eq!(texts, ["  8 befor", "    e", "- 9 alpha", "+ 9 some", "    words", "   …"]);
 }
@@ -103,7 +97,7 @@ fn a_line_is_copied_as_it_is_in_the_file() {
     let theme = theme(ColorDepth::True);
     let line = "\tif a\t== \"x\u{200b}y\" {\u{1b}[0m \u{301}b\t\t// end of the line";
     for width in [12, 20, 80] {
-        let highlighter = highlighter();
+        let highlighter = Highlighter::new();
         let lines = parse_diff(&format!("+1 {line}\n 2 \tb"));
         let rows: Vec<Row> = DiffRows::new(&lines, "go", width, &highlighter, &theme).flatten().collect();
         let copied = copied_text(rows.iter().map(|row| (row, 0..u16::MAX)));
@@ -114,7 +108,7 @@ fn a_line_is_copied_as_it_is_in_the_file() {
 #[test]
 fn lines_are_highlighted_once_and_only_if_they_are_drawn() {
     let theme = theme(ColorDepth::True);
-    let highlighter = highlighter();
+    let highlighter = Highlighter::new();
     let old: String = (0..200).map(|n| format!("let a{n} = {n};\n")).collect();
     let lines = diff_between(&old, &old.replace("a100 =", "b ="));
     let cost = |lines: &[DiffLine], n_drawn: usize| {
@@ -154,7 +148,7 @@ fn lines_of_a_large_change_are_compared_once_and_only_if_they_are_drawn() {
 #[test]
 fn readable_colours_are_searched_for_once_for_each_token() {
     let theme = theme(ColorDepth::Indexed);
-    let highlighter = highlighter();
+    let highlighter = Highlighter::new();
     let n_searched = |n_lines: usize| {
         let diff: String = (0..n_lines)
             .map(|n| format!("-{n} let a = f(\"x\", {n});\n+{n} let b = f(\"y\", {n});\n"))
