@@ -105,9 +105,22 @@ impl Tint {
         let least = system::least_contrast(token);
         let readable = system::readable(color, self.end, &[self.background], least);
         let is_readable = |color: Rgb| contrast(color, self.background) >= least;
-        let index = self.index.and_then(|_| index_of_256(readable, is_readable));
+        // The nearest one is often a grey here too.
+        let has_its_hue = |found: Rgb| order(color).is_none_or(|(least, most)| found[least] < found[most]);
+        let index = self.index.and_then(|_| {
+            index_of_256(readable, |color| is_readable(color) && has_its_hue(color))
+                .or_else(|| index_of_256(readable, is_readable))
+        });
         self.style().fg(self::color(readable, index))
     }
+}
+
+/// The weakest and the strongest channel of a colour; `None` for one that is seen as a grey.
+fn order(color: Rgb) -> Option<(usize, usize)> {
+    const LEAST_CHROMA: u8 = 40;
+    let least = (0..3).min_by_key(|channel| color[*channel])?;
+    let most = (0..3).max_by_key(|channel| color[*channel])?;
+    (color[most] - color[least] >= LEAST_CHROMA).then_some((least, most))
 }
 
 fn color(rgb: Rgb, index: Option<u8>) -> Color {
@@ -168,6 +181,21 @@ mod tests {
             for (at, one) in backgrounds.iter().enumerate().take(4) {
                 for other in &backgrounds[at + 1..] {
                     assert!(distance(one, other) >= 14, "{one:?} and {other:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn text_on_tints_keeps_its_hue_with_256_colours() {
+        for appearance in [Appearance::Dark, Appearance::Light] {
+            let theme = Theme::builtin("system", appearance, ColorDepth::Indexed).unwrap();
+            for token in [Token::ToolDiffAdded, Token::ToolDiffRemoved] {
+                let tint = theme.tint(token, TintStrength::Line).unwrap();
+                for row in TABLE.iter().filter(|row| row.kind == Kind::Foreground) {
+                    let Some((least, most)) = theme.rgb(row.token).and_then(order) else { continue };
+                    let text = tint.text(row.token, &theme).fg.and_then(rgb).unwrap();
+                    assert!(text[least] < text[most], "{} is {text:?} on {tint:?}", row.name);
                 }
             }
         }
