@@ -130,15 +130,23 @@ pub(in super::super) fn tail(
 
 /// Reports hidden lines and how to show them.
 pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> Row {
-    let noun = if n_lines == 1 { "line" } else { "lines" };
+    hidden(n_lines, &format!("{which} {}", if n_lines == 1 { "line" } else { "lines" }), cx)
+}
+
+/// Reports hidden characters of a long line and how to show them.
+pub(in super::super) fn characters_hint(n_chars: usize, cx: &RenderCx<'_>) -> Row {
+    hidden(n_chars, "more characters", cx)
+}
+
+fn hidden(n: usize, what: &str, cx: &RenderCx<'_>) -> Row {
     let key = &cx.view.expand_key;
-    let plain = format!("… ({n_lines} {which} {noun})");
+    let plain = format!("… ({n} {what})");
     let texts = match cx.view.expanded || key.is_empty() {
         true => vec![plain],
         false => vec![
-            format!("… ({n_lines} {which} {noun}, {key} to expand)"),
-            format!("… ({n_lines} {which} {noun}, {key})"),
-            format!("… ({n_lines}, {key})"),
+            format!("… ({n} {what}, {key} to expand)"),
+            format!("… ({n} {what}, {key})"),
+            format!("… ({n}, {key})"),
             plain,
         ],
     };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::ai::{Message, UserMessage};
 use crate::session::SkillBlock;
 use crate::tui::markdown::{self, DiagramTiming, MarkdownOptions};
-use crate::tui::text::{Row, Run, Wrap, keep_tabs, linked_runs, sanitize, sanitize_line, visible_source};
+use crate::tui::text::{
+    Row, Run, Wrap, copied_text, keep_tabs, linked_runs, sanitize, sanitize_line, visible_source,
+};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
@@ -56,7 +58,8 @@ impl UserCell {
             content.extend(skill.body(&inner));
             content.push(Row::default());
         }
-        match LongText::of(&self.text).filter(|_| !cx.view.expanded) {
+        let long = if cx.view.expanded { None } else { LongText::of(&self.text, &inner) };
+        match long {
             Some(long) => content.extend(long.rows(&inner)),
             None if self.text.trim().is_empty() => {}
             None => content.extend(typed(&self.text, &inner)),
@@ -88,46 +91,66 @@ fn typed(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
 }
 
 /// A prompt of which only both ends are shown, because the user pasted most of it.
-struct LongText<'a> {
-    head: &'a str,
-    n_hidden: usize,
-    tail: &'a str,
+struct LongText {
+    head: Vec<Row>,
+    hidden: Hidden,
+    tail: Vec<Row>,
 }
 
-/// A prompt with more lines or bytes is shown in part.
-const LONG_LINES: usize = 30;
-const LONG_BYTES: usize = 6_000;
-/// What is shown of it at both ends: the question often follows what was pasted.
-const HEAD_LINES: usize = 10;
-const TAIL_LINES: usize = 4;
-const HEAD_BYTES: usize = 1_200;
-const TAIL_BYTES: usize = 400;
+enum Hidden {
+    Lines(usize),
+    Characters(usize),
+}
 
-impl<'a> LongText<'a> {
-    /// `None` if the whole text is shown.
-    fn of(text: &'a str) -> Option<Self> {
+/// A prompt with more rows is shown in part.
+const LONG_ROWS: usize = 30;
+/// What is shown of it at both ends: the question often follows what was pasted.
+const HEAD_ROWS: usize = 10;
+const TAIL_ROWS: usize = 4;
+/// Hidden lines that are longer, in bytes, on average, are counted in characters: there may be just one.
+const LONG_LINE_BYTES: usize = 200;
+
+impl LongText {
+    /// `None` if the whole text is shown. Wraps only as much of it as that takes.
+    fn of(text: &str, cx: &RenderCx<'_>) -> Option<Self> {
         let text = text.trim_end();
-        let n_lines = text.lines().count();
-        if n_lines <= LONG_LINES && text.len() <= LONG_BYTES {
+        let beginning = &text[..text.floor_char_boundary(bytes_of(LONG_ROWS + 1, cx.width))];
+        let mut head = typed(beginning, cx);
+        if beginning.len() == text.len() && head.len() <= LONG_ROWS {
             return None;
         }
-        let line_starts = || text.match_indices('\n').map(|(at, _)| at + 1);
-        let head_end = line_starts().nth(HEAD_LINES - 1).unwrap_or(text.len()).min(HEAD_BYTES);
-        let tail_start =
-            line_starts().rev().nth(TAIL_LINES - 1).unwrap_or(0).max(text.len().saturating_sub(TAIL_BYTES));
-        let head = &text[..text.floor_char_boundary(head_end)];
-        let tail = &text[text.ceil_char_boundary(tail_start)..];
-        let hidden = text.get(head.len()..text.len() - tail.len())?;
-        let n_hidden = hidden.trim_matches('\n').lines().count();
-        Some(Self { head: head.trim_end(), n_hidden, tail })
+        head.truncate(HEAD_ROWS);
+        // Where a line is cut off, its first row begins within a word and is not shown.
+        let end = text.len().saturating_sub(bytes_of(TAIL_ROWS + 1, cx.width));
+        let mut tail = typed(&text[text.ceil_char_boundary(end)..], cx);
+        tail.drain(..tail.len().saturating_sub(TAIL_ROWS));
+        let n_bytes = |rows: &[Row]| copied_text(rows.iter().map(|row| (row, 0..u16::MAX))).len();
+        let from = text.floor_char_boundary(n_bytes(&head));
+        let to = text.floor_char_boundary(text.len().saturating_sub(n_bytes(&tail)));
+        let between = text.get(from..to).unwrap_or_default().trim_matches('\n');
+        let n_lines = between.lines().count();
+        let hidden = match between.len() > n_lines * LONG_LINE_BYTES {
+            true => Hidden::Characters(between.chars().count()),
+            false => Hidden::Lines(n_lines),
+        };
+        Some(Self { head, hidden, tail })
     }
 
-    fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
-        let mut rows = typed(self.head, cx);
-        rows.push(tool_view::hint(self.n_hidden, "more", cx));
-        rows.extend(typed(self.tail, cx));
+    fn rows(self, cx: &RenderCx<'_>) -> Vec<Row> {
+        let mut rows = self.head;
+        rows.push(match self.hidden {
+            Hidden::Lines(n_lines) => tool_view::hint(n_lines, "more", cx),
+            Hidden::Characters(n_chars) => tool_view::characters_hint(n_chars, cx),
+        });
+        rows.extend(self.tail);
         rows
     }
+}
+
+/// At least as many bytes as these rows have, unless many characters take no cell.
+fn bytes_of(n_rows: usize, width: u16) -> usize {
+    const MAX_BYTES_PER_CELL: usize = 4;
+    n_rows * usize::from(width) * MAX_BYTES_PER_CELL
 }
 
 impl Skill {

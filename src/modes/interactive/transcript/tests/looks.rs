@@ -75,9 +75,21 @@ fn long_prompt_shows_both_ends_until_it_is_expanded() {
     let expanded = stage.expanded(true).text(40);
     assert!(expanded.contains("line 50") && expanded.contains("What is **wrong**?"), "{expanded}");
 
-    let mut stage = TranscriptStage::with([user(&"漢字 and words, ".repeat(3_000))]);
-    let rows = stage.text(80);
-    assert!(rows.lines().count() < 40 && rows.contains("1 more line, ctrl+o to expand"), "{rows}");
+    let text: String = (0..3_000).map(|n| format!("alpha{n} beta gamma, ")).collect();
+    for width in [20, 40, 80, 200] {
+        let rows = TranscriptStage::with([user(&text)]).text(width);
+        let shown: Vec<&str> = rows.lines().map(|row| row.trim_matches(['|', ' '])).collect();
+        assert_eq!(shown.len(), 2 + 10 + 1 + 4 + 1, "{rows}");
+        let at = shown.iter().position(|row| row.starts_with('…')).unwrap();
+        // Ends of rows are ends of words.
+        let joined = |rows: &[&str]| rows.join(" ").trim().to_owned();
+        let (head, tail) = (joined(&shown[..at]), joined(&shown[at + 1..]));
+        let hidden = text.trim_end().strip_prefix(&head).and_then(|rest| rest.strip_suffix(&tail)).unwrap();
+        let n_chars = hidden.trim().chars().count();
+        let counted: usize =
+            shown[at].split(|c: char| !c.is_ascii_digit()).find_map(|n| n.parse().ok()).unwrap();
+        assert!(counted.abs_diff(n_chars) <= 2, "{counted} for {n_chars}");
+    }
     let short_lines: String = (1..=40).map(|n| format!("{n}\n")).collect();
     let rows = TranscriptStage::with([user(&short_lines)]).text(40);
     assert!(rows.contains("(26 more lines") && rows.contains("| 40"), "{rows}");
