@@ -277,6 +277,8 @@ impl Totals {
 pub struct ContextUsage {
     /// Tokens of the latest request and its answer; `None` when unknown.
     pub tokens: Option<u64>,
+    /// Whether they are estimated, because the provider did not count them.
+    pub is_estimate: bool,
     /// The model's window, in tokens.
     pub window: u64,
     /// Fraction of the latest prompt that was read from the cache, 0 to 1; `None`
@@ -285,6 +287,11 @@ pub struct ContextUsage {
 }
 
 impl ContextUsage {
+    /// The tokens that the provider counted with the latest answer.
+    pub fn counted(&self) -> Option<u64> {
+        self.tokens.filter(|_| !self.is_estimate)
+    }
+
     /// Updates from an answer; failed answers change nothing.
     pub(super) fn note(&mut self, answer: &AssistantMessage) {
         let usage = &answer.usage;
@@ -294,6 +301,7 @@ impl ContextUsage {
         let prompt = usage.prompt_tokens();
         let cached = usage.cache_read + usage.cache_write > 0 && prompt > 0;
         self.tokens = Some(prompt.saturating_add(usage.output));
+        self.is_estimate = false;
         self.cache_hit = cached.then(|| usage.cache_read as f64 / prompt as f64);
     }
 }

@@ -968,6 +968,28 @@ async fn the_state_knows_how_full_the_window_is() {
     check(&bench.resume(&path).await.handle.state());
 }
 
+#[tokio::test]
+async fn the_use_of_the_window_is_estimated_until_an_answer_counts_it() {
+    let gate = TestBarrier::new();
+    let usage = Usage { input: 100, output: 10, total_tokens: 110, ..Usage::default() };
+    let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok").usage(usage)]);
+    let mut session = bench.start().await;
+    let context = |session: &Session| session.handle.state().context;
+    assert_eq!(context(&session).tokens, None, "nothing was sent");
+    session.prompt("go").await;
+    gate.reached().await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    session.settled().await;
+    let estimated = context(&session);
+    assert!(estimated.is_estimate && estimated.tokens > Some(0), "{estimated:?}");
+    let path = session.path();
+    session.shut_down().await;
+    let mut session = bench.resume(&path).await;
+    assert_eq!(context(&session), estimated);
+    session.ask("go on").await;
+    assert_eq!((context(&session).counted(), context(&session).is_estimate), (Some(110), false));
+}
+
 // Selection.
 
 #[tokio::test]

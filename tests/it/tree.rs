@@ -87,7 +87,7 @@ async fn choosing_an_answer_continues_after_it() {
     assert_eq!(sent(&bench.provider.requests()[2]), ["user one", "assistant 1", "user three"]);
     // And back to the branch that was left.
     go(&mut session, "2").await;
-    assert_eq!(session.handle.state().context.tokens, None, "no answer here has counted");
+    assert_eq!(session.handle.state().context.counted(), None, "no answer here has counted");
 }
 
 #[tokio::test]

@@ -107,6 +107,9 @@ fn facts(state: &SessionState) -> String {
         None => "not saved".to_owned(),
     };
     let context = match state.context.tokens {
+        Some(tokens) if state.context.is_estimate => {
+            format!("about {tokens} of {} tokens", state.context.window)
+        }
         Some(tokens) => format!("{tokens} of {} tokens", state.context.window),
         None => format!("unknown, of {} tokens", state.context.window),
     };

@@ -159,7 +159,7 @@ fn context(session: &SessionState) -> (String, Option<Token>) {
     let context = session.context;
     let window = tokens_short(context.window);
     let Some(tokens) = context.tokens else {
-        // No request was made yet, or the answer does not report usage.
+        // No request was made yet, or the conversation was compacted.
         let share = if session.totals.n_assistant == 0 { "0.0%" } else { "?" };
         return (format!("{share}/{window}"), None);
     };
@@ -169,7 +169,8 @@ fn context(session: &SessionState) -> (String, Option<Token>) {
         percent if percent > 70.0 => Some(Token::Warning),
         _ => None,
     };
-    (format!("{percent:.1}%/{window}"), token)
+    let about = if context.is_estimate { "~" } else { "" };
+    (format!("{about}{percent:.1}%/{window}"), token)
 }
 
 fn model(session: &SessionState, with_provider: bool) -> String {

@@ -90,9 +90,10 @@ fn describe(
         rows.push(("Pinned", format!("{} (see /tree)", session.pinned.len())));
     }
     if let Some(tokens) = session.context.tokens {
+        let about = if session.context.is_estimate { "about " } else { "" };
         rows.push((
             "Context",
-            format!("{} of {}", tokens_short(tokens), tokens_short(session.context.window)),
+            format!("{about}{} of {}", tokens_short(tokens), tokens_short(session.context.window)),
         ));
     }
     if !session.damaged_lines.is_empty() {

@@ -24,7 +24,7 @@ pub(super) fn context_report(session: &mut AgentSession) -> ContextReport {
         skills: &project.skills,
         templates: &project.templates,
         branch: &branch,
-        counted: state.context.tokens,
+        counted: state.context.counted(),
         window: model.context_window,
         reserve: compaction.enabled.then(|| compaction.budget(&model.reference()).reserve_tokens),
         n_pinned: state.pinned.len(),

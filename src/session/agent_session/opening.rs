@@ -7,6 +7,7 @@ use crate::config::Trust;
 
 use super::super::cache_warming::NotWarmed;
 use super::super::command::Reply;
+use super::super::compaction;
 use super::super::event::{NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::{self, OpenSession};
@@ -145,7 +146,7 @@ pub(super) enum ModelChoice {
     Current,
 }
 
-/// Tells how full the window is from the last answer of the active branch.
+/// Tells how full the window is from the last answer of the active branch, or estimates it.
 pub(super) fn note_context(session: &mut AgentSession) {
     session.run.clear_context(session.model.model().context_window);
     if let Some(entry) = session.log.last_answer()
@@ -154,4 +155,17 @@ pub(super) fn note_context(session: &mut AgentSession) {
     {
         session.run.note_context(answer);
     }
+    estimate_context(session);
+}
+
+/// Estimates how full the window is if no answer has counted it: the first one was interrupted, or the
+/// provider does not count.
+pub(super) fn estimate_context(session: &mut AgentSession) {
+    let usage = session.run.context();
+    if usage.counted().is_some() || session.log.last_answer().is_none() {
+        return;
+    }
+    // More than the window is not read.
+    let tokens = compaction::context_tokens_unless_compacted(&mut session.log.context(), usage.window);
+    session.run.estimate_context(tokens);
 }

@@ -204,6 +204,15 @@ impl RunState {
         self.context.note(answer);
     }
 
+    /// Records an estimate of the context use, until an answer counts it.
+    pub(super) fn estimate_context(&mut self, tokens: Option<u64>) {
+        self.context = ContextUsage { tokens, is_estimate: tokens.is_some(), ..self.context };
+    }
+
+    pub(super) fn context(&self) -> ContextUsage {
+        self.context
+    }
+
     pub(super) fn clear_context(&mut self, window: u64) {
         self.context = ContextUsage { window, ..ContextUsage::default() };
     }
@@ -235,7 +244,7 @@ impl RunState {
     /// Records that a summary replaced the beginning: the context use is
     /// unknown until the next answer.
     pub(super) fn on_compacted(&mut self) {
-        self.context.tokens = None;
+        self.estimate_context(None);
     }
 
     // Retries and repairs.

@@ -14,6 +14,7 @@ use super::super::run::{self, Report, RequestChange, RunParts};
 use super::super::store::{EntryBody, SessionMessage};
 use super::budgeting::Budgeting;
 use super::compacting::{AfterCompaction, Compacting, PausedRun};
+use super::opening::estimate_context;
 use super::recovering::Recovering;
 use super::run_state::RunInput;
 use super::{AgentSession, REPORTS_PER_TURN, summaries};
@@ -235,6 +236,7 @@ impl AgentSession {
 
     pub(super) async fn settle(&mut self, aborted: bool) {
         self.cache.on_idle();
+        estimate_context(self);
         self.publish();
         self.queue.on_settled(aborted);
         self.log.sync().await;

@@ -46,16 +46,39 @@ pub(in super::super) fn context_tokens(branch: &[Arc<Entry>], messages: &[Arc<Me
 /// Like [`context_tokens`], without reading more of the conversation than is needed to know
 /// the number or that there are more than `limit`. What was not read counts by its length.
 pub(in super::super) fn context_tokens_up_to(context: &mut ContextReader<'_>, limit: u64) -> u64 {
+    read_tokens(context, limit).0
+}
+
+/// Like [`context_tokens_up_to`]; `None` if the conversation was compacted and no answer has
+/// counted what is left of it.
+pub(in super::super) fn context_tokens_unless_compacted(
+    context: &mut ContextReader<'_>,
+    limit: u64,
+) -> Option<u64> {
+    let (tokens, is_compacted) = read_tokens(context, limit);
+    (!is_compacted).then_some(tokens)
+}
+
+/// The tokens, and whether they are those of a summary that no answer has counted.
+fn read_tokens(context: &mut ContextReader<'_>, limit: u64) -> (u64, bool) {
     let mut tokens = 0;
-    let mut is_counted = false;
+    let (mut is_counted, mut is_compacted) = (false, false);
     let n_unread_bytes = context.read_end(|entries| {
         let messages = projection::messages(entries);
         let known = counted(entries, &messages);
         is_counted = known.is_some();
+        is_compacted = !is_counted && entries.iter().any(|entry| is_compaction(entry));
         tokens = known.unwrap_or_else(|| messages.iter().map(|message| message_tokens(message)).sum());
         is_counted || tokens > limit
     });
-    if is_counted { tokens } else { tokens.saturating_add(tokens_of_chars(n_unread_bytes)) }
+    if is_counted {
+        return (tokens, false);
+    }
+    (tokens.saturating_add(tokens_of_chars(n_unread_bytes)), is_compacted)
+}
+
+fn is_compaction(entry: &Entry) -> bool {
+    matches!(entry.body, EntryBody::Compaction(_))
 }
 
 /// The tokens of a conversation if an answer on `branch`, or on its end, counted them.

@@ -13,7 +13,9 @@ mod prompts;
 mod summarize;
 
 pub(super) use branch::{BranchPlan, plan_branch};
-pub(super) use estimate::{IMAGE_CHARS, context_tokens, context_tokens_up_to, tokens_of_chars};
+pub(super) use estimate::{
+    IMAGE_CHARS, context_tokens, context_tokens_unless_compacted, context_tokens_up_to, tokens_of_chars,
+};
 pub(super) use plan::{CompactionPlan, PlanLimits, plan_of, with_quotes};
 pub use plan::{CompactionPreview, NothingToCompact, preview_compaction};
 pub(super) use summarize::{Announce, Summarizer, Summary, SummaryError};
