@@ -663,7 +663,7 @@ async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
     pty.resize(Size { width: 80, height: 18 });
     pty.wait("the new height", |rows| {
         // Above the footer.
-        rows.len() == 18 && rows[0].contains("entry") && rows[15].contains("g/shift+g: start/end")
+        rows.len() == 18 && rows[0].contains("entry") && rows[15].contains("previous/next prompt")
     });
     pty.keys("q");
     pty.wait("the main screen", |rows| rows.iter().any(|row| row.contains("line 059")));

