@@ -117,6 +117,10 @@ async fn after_a_stop_it_says_whose_turn_it_is_and_what_it_asks() {
     });
     pty.keys("\r");
     pty.wait_text("Cancelled.");
+    pty.keys("/thinking\r");
+    pty.wait_text("Thinking level");
+    pty.keys("\x03");
+    pty.wait("the list closed", |rows| rows.iter().filter(|row| row.contains("Cancelled.")).count() == 2);
     pty.keys("/quit\r");
     pty.wait("the shell", |rows| {
         let last = rows.iter().rposition(|row| !row.trim().is_empty());

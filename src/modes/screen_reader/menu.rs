@@ -51,6 +51,11 @@ impl Menu {
         }
     }
 
+    /// Whether it has the answers to a question of the session.
+    pub(super) fn is_question(&self) -> bool {
+        self.question.is_some()
+    }
+
     /// Whether it is the list of this question.
     pub(super) fn asks(&self, id: QuestionId) -> bool {
         self.question == Some(id)

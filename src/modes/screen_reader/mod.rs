@@ -138,8 +138,10 @@ impl Talk {
                         shut_down(&self.handle).await;
                         return if code == INTERRUPTED { ExitCode::SUCCESS } else { ExitCode::from(code) };
                     }
-                    quit_until = Some(now + QUIT_WAIT);
-                    self.interrupt();
+                    quit_until = (!self.cancel_menu()).then(|| now + QUIT_WAIT);
+                    if quit_until.is_some() {
+                        self.interrupt();
+                    }
                 }
                 () = continuations.next() => self.on_continued(),
                 update = events.recv() => match update {
@@ -166,6 +168,16 @@ impl Talk {
             say(&[format!("To resume this session: pi --session {}", state.id)]);
         }
         ExitCode::SUCCESS
+    }
+
+    /// Closes the list that waits for a number. Returns whether there was one; a question is withdrawn by what
+    /// asked it.
+    fn cancel_menu(&mut self) -> bool {
+        let cancelled = self.menu.take_if(|menu| !menu.is_question()).is_some();
+        if cancelled {
+            say(&["Cancelled.".to_owned()]);
+        }
+        cancelled
     }
 
     fn interrupt(&mut self) {
