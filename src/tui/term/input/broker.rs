@@ -307,12 +307,14 @@ impl InputBroker {
         let held = std::mem::take(&mut self.tail);
         if is_recent {
             let bytes = [&held, bytes].concat();
-            match Tail::of(&bytes) {
+            let tail = Tail::of(&bytes);
+            match tail {
                 // The key is known late, but its rest is not typed into the text.
                 Tail::Rest(whole) => self.parser.feed(&whole, &mut sent),
-                Tail::Beginning => {
+                Tail::Beginning | Tail::Start => {
                     let now = Instant::now();
-                    (self.released_at, self.escape_at) = (Some(now), Some(now + TAIL_LIMIT));
+                    let wait = if tail == Tail::Start { START_WAIT } else { TAIL_LIMIT };
+                    (self.released_at, self.escape_at) = (Some(now), Some(now + wait));
                     self.tail = bytes;
                     return;
                 }
@@ -578,6 +580,18 @@ mod tests {
         }
         broker.understand(b"K\x1b[201~");
         assert_eq!(broker.ready.pop_front(), Some(InputEvent::Paste("OK".to_owned())));
+        for string in ["]11;rgb:1111/2222/3333\x07", "P>|XTerm(379)\x1b\\", "_Gi=1;OK\x1b\\"] {
+            broker.understand(b"\x1b");
+            assert_eq!(broker.next().await.unwrap(), key(KeyCode::Esc));
+            for byte in string.as_bytes() {
+                broker.understand(&[*byte]);
+                tokio::time::advance(START_WAIT / 2).await;
+            }
+            let events: Vec<_> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+            assert!(events.iter().all(|event| *event == InputEvent::Answered), "{string}: {events:?}");
+        }
+        assert_eq!(late(&mut broker, b"P", soon).await, []);
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('P')));
         // Typed by somebody.
         assert_eq!(late(&mut broker, b"[", soon).await, []);
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('[')));

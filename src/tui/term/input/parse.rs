@@ -224,6 +224,8 @@ pub(super) enum Tail {
     Rest(Vec<u8>),
     /// The beginning of that.
     Beginning,
+    /// What may be the beginning of a string, or a key that was typed.
+    Start,
     /// Something else.
     Other,
 }
@@ -240,6 +242,7 @@ impl Tail {
             },
             [b'O'] => return Self::Beginning,
             [b'O', last, ..] => matches!(last, b'A'..=b'D' | b'F' | b'H' | b'P'..=b'S'),
+            _ if strings::may_begin(&whole) => return Self::Start,
             _ => strings::begins(&whole),
         };
         if is_rest { Self::Rest(whole) } else { Self::Other }
