@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::ai::{self, AssistantBlock, AssistantMessage, Message, StopReason, ToolCall, UserContent};
@@ -69,8 +70,9 @@ fn describe_entry(entry: &Entry, call: impl FnOnce() -> Option<String>) -> Entry
             EntryText { tone: Token::BashMode, ..EntryText::note(format!("{mark}{}", execution.command)) }
         }
         EntryBody::Message { message: SessionMessage::Unknown(message), .. } => {
-            let role = message.get("role").and_then(Value::as_str).unwrap_or("message");
-            EntryText::note(format!("[{role}]"))
+            let mut fields = message.clone();
+            let role = fields.as_object_mut().and_then(|fields| fields.remove("role"));
+            data_note(role.as_ref().and_then(Value::as_str).unwrap_or("message"), &fields)
         }
         EntryBody::ModelChange(change) => EntryText::note(format!("[model: {}]", change.model_id)),
         EntryBody::ThinkingLevelChange(change) => {
@@ -89,7 +91,7 @@ fn describe_entry(entry: &Entry, call: impl FnOnce() -> Option<String>) -> Entry
             EntryText::note("[hidden from the model]")
         }
         EntryBody::ContextEdit(_) => EntryText::note("[replaced for the model]"),
-        EntryBody::Custom(custom) => EntryText::note(format!("[{}]", custom.custom_type)),
+        EntryBody::Custom(custom) => data_note(&custom.custom_type, &custom.data),
         EntryBody::CustomMessage(message) => {
             let text = message.content.as_ref().map(UserContent::text).unwrap_or_default();
             EntryText::note(format!("[{}]: {text}", message.custom_type))
@@ -99,8 +101,21 @@ fn describe_entry(entry: &Entry, call: impl FnOnce() -> Option<String>) -> Entry
         }
         EntryBody::SessionInfo(info) if info.name.is_empty() => EntryText::note("[name removed]"),
         EntryBody::SessionInfo(info) => EntryText::note(format!("[name: {}]", info.name)),
-        EntryBody::Unknown { kind, .. } => EntryText::note(format!("[{kind}]")),
+        EntryBody::Unknown { kind, fields } => data_note(kind, fields),
     }
+}
+
+/// An entry whose form only an extension knows, or a newer pi.
+fn data_note(kind: &str, data: &impl Serialize) -> EntryText {
+    match json_text(data, serde_json::to_string) {
+        json if json.is_empty() => EntryText::note(format!("[{kind}]")),
+        json => EntryText::note(format!("[{kind}]: {json}")),
+    }
+}
+
+/// Data as JSON; empty if there is none.
+fn json_text<T: Serialize>(data: &T, write: fn(&T) -> serde_json::Result<String>) -> String {
+    write(data).ok().filter(|json| json != "null" && json != "{}").unwrap_or_default()
 }
 
 fn describe_answer(answer: &AssistantMessage) -> EntryText {
@@ -222,6 +237,11 @@ pub(super) fn whole(tree: &SessionTree, idx: usize) -> Option<String> {
         EntryBody::CustomMessage(message) => {
             message.content.as_ref().map(UserContent::text).unwrap_or_default()
         }
+        EntryBody::Custom(custom) => json_text(&custom.data, serde_json::to_string_pretty),
+        EntryBody::Unknown { fields, .. } => json_text(fields, serde_json::to_string_pretty),
+        EntryBody::Message { message: SessionMessage::Unknown(message), .. } => {
+            json_text(message, serde_json::to_string_pretty)
+        }
         _ => String::new(),
     };
     Some(text).filter(|text| !text.trim().is_empty())
@@ -329,7 +349,7 @@ mod tests {
             message(json!({"role": "bashExecution", "command": "ls -l", "excludeFromContext": true})),
             "!!ls -l",
         );
-        check(message(json!({"role": "oracle"})), "[oracle]");
+        check(message(json!({"role": "oracle", "says": "yes"})), "[oracle]: {\"says\":\"yes\"}");
         check(
             json!({"type": "compaction", "summary": "S", "tokensBefore": 111_616}),
             "[compaction: 112k tokens]",
@@ -342,10 +362,33 @@ mod tests {
         check(json!({"type": "label", "targetId": "a"}), "[label: (removed)]");
         check(json!({"type": "session_info", "name": "N"}), "[name: N]");
         check(json!({"type": "novel"}), "[novel]");
+        check(json!({"type": "novel", "at": 1}), "[novel]: {\"at\":1}");
+        check(json!({"type": "custom", "customType": "ext"}), "[ext]");
+        check(json!({"type": "custom", "customType": "ext", "data": {"n": 1}}), "[ext]: {\"n\":1}");
         check(
             message(json!({"role": "user", "content": "x".repeat(500)})),
             &format!("user: {}", "x".repeat(300)),
         );
+    }
+
+    #[test]
+    fn data_of_extensions_and_newer_versions_can_be_copied() {
+        let body = |body: Value| {
+            let mut line = json!({"id": "x", "parentId": null, "timestamp": ""});
+            line.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+            tree_of(&[line.to_string()])
+        };
+        let data = json!({"n": 1, "text": "two words"});
+        for stored in [
+            json!({"type": "custom", "customType": "ext", "data": data}),
+            json!({"type": "novel", "n": 1, "text": "two words"}),
+        ] {
+            let tree = body(stored);
+            let whole: Value = serde_json::from_str(&whole(&tree, 0).unwrap()).unwrap();
+            assert_eq!(whole, data);
+            assert_eq!(search((&tree, 0), "words two", &|| false).unwrap(), [0]);
+        }
+        assert_eq!(whole(&body(json!({"type": "novel"})), 0), None);
     }
 
     #[test]
