@@ -215,6 +215,7 @@ impl SessionsDialog {
     fn on_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> Option<OverlayStep> {
         let action = keymap.lookup(Context::Sessions, key)?;
         let selected = self.selected_path();
+        self.note = None;
         match action {
             "app.session.toggleScope" => {
                 self.is_all = !self.is_all;
@@ -251,7 +252,6 @@ impl SessionsDialog {
             self.note = Some("This session is open; /name renames it.".to_owned());
             return;
         }
-        self.note = None;
         self.mode = match action {
             "app.session.rename" => {
                 let old = self.session(self.list.selected()).name.clone().unwrap_or_default();
@@ -267,7 +267,7 @@ impl SessionsDialog {
                 return step;
             }
             match self.list.on_key(key, keymap, self.places.len()) {
-                ListStep::Moved => {}
+                ListStep::Moved => self.note = None,
                 ListStep::Confirmed => return self.choose(),
                 ListStep::Cancelled => {
                     return OverlayStep::CloseWith(DialogOutcome::Effect(SessionsEffect::Close.into()));

@@ -179,6 +179,8 @@ fn deletion_is_confirmed_and_the_open_session_is_kept() {
     list.dialog.on_done(SessionsDone::Deleted { path, how: Deleted::Permanently });
     let screen = list.screen(80, 20);
     assert!(screen.contains("The session was deleted.") && !screen.contains("Parser"), "{screen}");
+    list.ctrl('s');
+    assert!(!list.screen(80, 20).contains("was deleted"), "the next key has another effect");
     // Only a search shows the open session.
     list.press(KeyCode::Char('x'));
     let here = hit(session("here", "", 9), HitRank::Message, "x", 0..1);
