@@ -186,7 +186,7 @@ impl<W: Write> Canvas<W> {
     /// Assumes that the whole screen is blank, because something else erased it.
     pub fn forget(&mut self) {
         self.shown.blank(self.size);
-        self.next.blank(self.size);
+        self.next = self.shown.clone();
     }
 
     /// Assumes that the cursor is at `cursor`, because something else moved it.
@@ -237,6 +237,7 @@ impl<W: Write> Canvas<W> {
         }
         let updates: Vec<CellUpdate<'_>> = changed
             .iter()
+            .filter(|&&y| !self.next.shares_cells(&self.shown, y))
             .flat_map(|&y| {
                 let (shown, next) = (self.shown.cells(y), self.next.cells(y));
                 let updates = shown.diff_iter(next).map(|(x, _, cell)| (x, cell)).collect();

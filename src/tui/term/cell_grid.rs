@@ -1,6 +1,7 @@
 //! The cells of a screen, with their links and source rows.
 
 use std::num::NonZeroU16;
+use std::ptr;
 use std::sync::Arc;
 
 use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
@@ -11,7 +12,7 @@ use super::reflow::RowShape;
 
 /// A screenful of cells. Rows are shared: all blank rows are one, and a row of another grid is taken over
 /// without its cells, so that memory is needed for what differs and scrolling moves no cells.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct CellGrid {
     rows: Vec<Arc<GridRow>>,
     /// A blank row of the same width.
@@ -111,6 +112,11 @@ impl CellGrid {
     /// The cells of row `y`, as those of a screen of one row.
     pub(super) fn cells(&self, y: u16) -> &Buffer {
         &self.at(y).unwrap_or(&self.blank).cells
+    }
+
+    /// Whether row `y` has the very cells of another grid, as blank rows have and rows that were copied.
+    pub(super) fn shares_cells(&self, other: &Self, y: u16) -> bool {
+        ptr::eq(self.cells(y), other.cells(y))
     }
 
     pub(super) fn copy_row(&mut self, y: u16, from: &Self) {
@@ -264,25 +270,28 @@ mod tests {
 
     #[test]
     fn blank_rows_and_rows_of_another_grid_take_no_memory() {
-        let (mut shown, mut next) = (CellGrid::default(), CellGrid::default());
+        let mut shown = CellGrid::default();
         shown.blank(Size::new(160, 45));
-        next.blank(Size::new(160, 45));
-        assert_eq!(n_own_rows(&[&shown]), 1);
+        let mut next = shown.clone();
+        assert_eq!(n_own_rows(&[&shown, &next]), 1);
         for y in 0..10 {
             assert!(next.put(y, &Row::styled(format!("row {y}"), Style::new())));
             next.unmark(y);
             shown.copy_row(y, &next);
         }
-        assert_eq!(n_own_rows(&[&shown, &next]), 10 + 2);
+        assert_eq!(n_own_rows(&[&shown, &next]), 10 + 1);
+        assert!((0..45).all(|y| next.shares_cells(&shown, y)));
         shown.scroll_up(3);
         next.scroll_up(3);
         shown.insert_rows(2, 1);
         next.insert_rows(2, 1);
-        assert_eq!(n_own_rows(&[&shown, &next]), 7 + 2);
+        assert_eq!(n_own_rows(&[&shown, &next]), 7 + 1);
         assert!(shown.shows(3, &Row::styled("row 5", Style::new())));
         // A drawn row without text is as blank as an empty one.
         assert!(next.put(0, &Row::styled("   ", Style::new())));
-        assert_eq!(n_own_rows(&[&shown, &next]), 7 + 2);
+        assert_eq!(n_own_rows(&[&shown, &next]), 7 + 1);
+        assert!(next.put(0, &Row::styled("text", Style::new())));
+        assert!(!next.shares_cells(&shown, 0));
         next.blank(Size::new(80, 24));
         assert_eq!(n_own_rows(&[&next]), 1);
     }
