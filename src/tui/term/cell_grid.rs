@@ -46,26 +46,35 @@ impl GridRow {
     /// The cells of `row`, in place of those of a blank one. Content beyond the width is dropped.
     fn drawn(row: &Row, blank: &Self) -> Self {
         let mut drawn = Self { source: Some(row.clone()), ..blank.clone() };
+        let mut own_cells: Option<Buffer> = None;
         let (mut x, width) = (0_u16, blank.width());
         for span in &row.line.spans {
-            let style = row.line.style.patch(span.style);
+            let mut blank_cell = Cell::EMPTY;
+            blank_cell.set_style(row.line.style.patch(span.style));
+            let is_plain = blank_cell == Cell::EMPTY;
             for (grapheme, cells) in graphemes(&span.content) {
                 let cells = narrow(cells);
                 let Some(room) = (width - x).checked_sub(cells) else { break };
                 let Some(forced) = NonZeroU16::new(cells) else { continue };
-                let mut cell = Cell::EMPTY;
-                cell.set_symbol(grapheme).set_style(style);
-                if cell.cell_width() != cells {
-                    cell.diff_option = CellDiffOption::ForcedWidth(forced);
-                }
-                drawn.is_uncertain |= is_uncertain(grapheme);
                 let at = usize::from(x);
                 x = width - room;
-                if cell != Cell::EMPTY {
-                    drawn.end = x;
-                    Arc::make_mut(&mut drawn.cells).content[at] = cell;
+                if is_plain && grapheme == " " {
+                    continue;
                 }
+                let mut cell = blank_cell.clone();
+                cell.set_symbol(grapheme);
+                if !grapheme.is_ascii() {
+                    if cell.cell_width() != cells {
+                        cell.diff_option = CellDiffOption::ForcedWidth(forced);
+                    }
+                    drawn.is_uncertain |= is_uncertain(grapheme);
+                }
+                drawn.end = x;
+                own_cells.get_or_insert_with(|| Buffer::clone(&blank.cells)).content[at] = cell;
             }
+        }
+        if let Some(cells) = own_cells {
+            drawn.cells = Arc::new(cells);
         }
         drawn
     }
