@@ -82,6 +82,8 @@ fn terminal_name(env: &Env, version: Option<&str>) -> &'static str {
 /// The terminal that has this value of `TERM` for itself.
 fn name_by_term(term: &str) -> &'static str {
     match term {
+        // GNU screen, which may put the name of its terminal behind it. tmux reports its version.
+        _ if term == "screen" || term.starts_with("screen-") || term.starts_with("screen.") => "screen",
         "xterm-ghostty" => "ghostty",
         "xterm-kitty" => "kitty",
         "alacritty" | "alacritty-direct" => "alacritty",
@@ -220,6 +222,11 @@ mod tests {
         check(&[("TERM", "st-256color"), ("VTE_VERSION", "7006")], None, "st", false);
         check(&[("TERM", "alacritty"), ("TERM_PROGRAM", "vscode")], None, "alacritty", true);
         check(&[("TERM", "screen"), ("STY", "1.pts"), ("VTE_VERSION", "7006")], None, "screen", false);
+        // GNU screen on another machine: it reports no version, and `STY` stays there.
+        check(&[("TERM", "screen")], None, "screen", false);
+        check(&[("TERM", "screen-256color")], None, "screen", false);
+        check(&[("TERM", "screen.xterm-256color")], None, "screen", false);
+        check(&[("TERM", "screen-256color")], Some("tmux 3.4"), "tmux", false);
         check(&[("TERM", "xterm-kitty"), ("ZELLIJ", "0")], Some("Zellij(4500)"), "zellij", true);
         check(&[xterm, ("TMUX", "/tmp/tmux")], Some("tmux 3.4"), "tmux", false);
     }
