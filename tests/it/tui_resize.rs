@@ -559,7 +559,7 @@ fn rows_are_replaced_where_erased_ones_continue_a_line() {
         let up = |n: u16| (reply.y + 1).checked_sub(n).filter(|row| *row > 0);
         let deleted = (1..24).any(|n| {
             let whole = up(n).map(|row| format!("\x1b[{n}A\r\x1b[{}M", 25 - row));
-            let below = format!("\x1b[{n}A\r\x1b[K\x1b[0m\n\r\x1b[23M");
+            let below = format!("\x1b[{n}A\r\x1b[L\x1b[0m\n\r\x1b[23M");
             whole.is_some_and(|whole| written.contains(&whole)) || written.contains(&below)
         });
         assert!(deleted, "{written:?}");

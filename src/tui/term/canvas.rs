@@ -364,7 +364,12 @@ impl<W: Write> Canvas<W> {
             // Some terminals save the screen to the scrollback when it is erased from its first cell.
             0 if self.size.height > 1 => {
                 self.bytes.push("\x1b[0m");
-                self.bytes.push_at(0, "\x1b[K")?;
+                // A deleted first row is saved to the scrollback, so a new one moves it down.
+                let blank_first = match erasing {
+                    Erasing::InPlace => "\x1b[K",
+                    Erasing::ByNewRows => "\x1b[L",
+                };
+                self.bytes.push_at(0, blank_first)?;
                 self.erase_from_row(1, erasing)
             }
             _ => {
