@@ -608,6 +608,38 @@ fn a_list_that_streams_during_a_drag_shows_each_item_once() {
     assert_eq!(numbers, (1..=100).map(|n| n.to_string()).collect::<Vec<_>>());
 }
 
+/// A wider window needs fewer rows, and the terminal pushes out rows at the top of the screen when the next one is
+/// narrow, although its end is blank.
+#[test]
+fn narrow_window_after_a_wide_one_leaves_no_dock_in_the_scrollback() {
+    for widths in [&[30, 100, 20][..], &[60, 30, 100, 80, 20], &[30, 100, 80, 20], &[40, 120, 20, 120, 20]] {
+        let mut stage = long_session::<ReflowingTerminal>(Size::new(80, 24), ReflowTraits::of("tmux"));
+        for width in widths {
+            stage.resize(Size::new(*width, 24));
+            assert!(stage.in_reach, "{width} of {widths:?}");
+            stage.check();
+        }
+    }
+}
+
+#[test]
+fn text_after_a_narrow_window_follows_without_more_blank_rows() {
+    let mut stage = Stage::<ReflowingTerminal>::new(Size::new(80, 16), ReflowTraits::of("tmux"));
+    for _ in 0..10 {
+        stage.append(Kind::Prose, vec![2]);
+    }
+    stage.resize(Size::new(20, 16));
+    stage.resize(Size::new(80, 16));
+    stage.append(Kind::Prose, vec![2]);
+    stage.check();
+    let (scrollback, screen) = stage.window.sink_mut().lines();
+    let lines = [scrollback, screen].concat();
+    let end = lines.iter().position(|line| line.contains(&word(10, 0, 0))).unwrap();
+    let start = lines.iter().position(|line| line.contains(&word(0, 0, 0))).unwrap();
+    let two_blank = lines[start..end].windows(2).find(|pair| pair.iter().all(String::is_empty));
+    assert_eq!(two_blank, None, "in {lines:#?}");
+}
+
 #[test]
 fn an_unanswered_cursor_query_loses_no_shell_row_and_leaves_one_dock() {
     let mut stage = long_session::<ReflowingTerminal>(Size::new(120, 30), ReflowTraits::of("tmux"));

@@ -37,6 +37,8 @@ pub(super) struct MainScreen {
     pub(super) places: Places,
     /// Whether the terminal has had another size since then.
     pub(super) is_resized: bool,
+    /// Number of blank rows before the unsettled ones.
+    n_blank: usize,
     /// Whether settled rows have changed since then.
     pub(super) is_relaid: bool,
 }
@@ -59,6 +61,7 @@ impl MainScreen {
         Self {
             size: screen.size(),
             origin: screen.origin(),
+            n_blank: screen.n_blank_shown(),
             top: in_view.start,
             places: app.transcript.places(in_view),
             is_resized: false,
@@ -141,7 +144,14 @@ impl<W: Write> OverScreen<W> {
         let origin = usize::from(origin).min(height.saturating_sub(len.saturating_sub(top)));
         let first = len.saturating_sub(height - origin).max(top);
         let shown = (first..len).map(|index| page.row(index));
-        iter::repeat_with(Cow::default).take(origin).chain(shown).take(height).collect()
+        let mut rows: Vec<_> =
+            iter::repeat_with(Cow::default).take(origin).chain(shown).take(height).collect();
+        if !below.is_resized && !below.is_relaid {
+            let at = (origin + page.stable().saturating_sub(first)).min(rows.len());
+            let n_blank = below.n_blank.min(height - rows.len());
+            rows.splice(at..at, iter::repeat_with(Cow::default).take(n_blank));
+        }
+        rows
     }
 }
 

@@ -30,6 +30,7 @@ use super::cell_grid::narrow;
 use super::control::Control;
 use super::picture_store::PictureStore;
 use super::reflow::{Picture, Positions, ReflowTraits};
+use super::spaced::Spaced;
 
 /// The content to show, top to bottom: settled rows, live rows, the dock.
 pub trait Document {
@@ -142,6 +143,9 @@ pub struct InlineWindow<W> {
     /// Whether the window may show rows that are in the scrollback already, because it would
     /// be partly blank otherwise.
     borrowing: bool,
+    /// The screen row on which unsettled rows begin at least, as far as there is room: a change of the width
+    /// leaves them where they were.
+    unsettled_from: usize,
     /// What the last frame showed.
     shown: Shown,
     traits: ReflowTraits,
@@ -159,6 +163,8 @@ pub struct InlineWindow<W> {
 struct Shown {
     /// Document row on the first row of the window.
     top: usize,
+    /// Number of blank rows before the unsettled ones.
+    n_blank: usize,
     /// The settled rows from there to this document row are drawn as they stay.
     settled_end: usize,
     /// Screen rows in use, including those above the window.
@@ -201,6 +207,7 @@ impl<W: Write> InlineWindow<W> {
             gap: false,
             stable: 0,
             borrowing: false,
+            unsettled_from: 0,
             shown: Shown::default(),
             traits: ReflowTraits::default(),
             painted_on: None,
@@ -257,6 +264,11 @@ impl<W: Write> InlineWindow<W> {
         self.origin
     }
 
+    /// Number of blank rows that the last frame had before the unsettled rows.
+    pub fn n_blank_shown(&self) -> usize {
+        self.shown.n_blank
+    }
+
     /// Where the last frame left the cursor.
     pub fn cursor(&self) -> Position {
         self.canvas.cursor()
@@ -297,7 +309,7 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.set_size(size);
         self.canvas.forget_pictures();
         (self.origin, self.pushed, self.gap, self.borrowing) = (0, 0, false, false);
-        (self.painted_on, self.smallest) = (None, None);
+        (self.painted_on, self.smallest, self.unsettled_from) = (None, None, 0);
         (self.due, self.start) = (Due::Reset, None);
         self.shown = Shown::default();
     }
@@ -315,7 +327,7 @@ impl<W: Write> InlineWindow<W> {
     pub fn resized(&mut self, size: Size, reply: Option<Position>, rows: &dyn Relayout) {
         let place = self.is_on_screen().then(|| {
             let picture = self.picture();
-            let found = picture.positions(size, reply, &self.traits);
+            let found = self.positions(&picture, size, reply);
             self.traits = picture.learned(size, &found, self.traits);
             self.place_after(&picture, &found, size, rows)
         });
@@ -342,7 +354,7 @@ impl<W: Write> InlineWindow<W> {
             return None;
         }
         let picture = self.picture();
-        let found = picture.positions(size, reply, &self.traits);
+        let found = self.positions(&picture, size, reply);
         let is_on_screen = |n: &usize| {
             let mut tops = found.iter().filter_map(|positions| positions.tops.get(*n));
             tops.next().is_some_and(|top| *top >= 0 && tops.all(|other| other == top))
@@ -428,6 +440,13 @@ impl<W: Write> InlineWindow<W> {
         }
     }
 
+    /// Where the rows of the document may be on a screen of `size`.
+    fn positions(&self, picture: &Picture, size: Size, reply: Option<Position>) -> Vec<Positions> {
+        let first_blank = self.stable.saturating_sub(self.shown.top);
+        let found = picture.positions(size, reply, &self.traits).into_iter();
+        found.map(|positions| positions.without_blank(first_blank, self.shown.n_blank)).collect()
+    }
+
     /// Number of leading rows on the screen that are settled and not under an overlay.
     fn n_settled(&self) -> usize {
         let settled = self.stable.saturating_sub(self.shown.top);
@@ -509,6 +528,7 @@ impl<W: Write> InlineWindow<W> {
         self.origin = cursor.y.saturating_add(u16::from(cursor.x > 0)).min(self.height());
         self.canvas.forget_cursor(cursor);
         self.canvas.forget_pictures();
+        self.unsettled_from = 0;
         self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
         self.due = Due::EraseOwnRows;
     }
@@ -549,6 +569,8 @@ impl<W: Write> InlineWindow<W> {
     /// wants `room`.
     pub fn room_beside(&self, row: usize, room: u16, len: usize) -> u16 {
         let height = usize::from(self.height());
+        let n_blank = if row < self.stable { 0 } else { self.n_blank(len, self.stable) };
+        let (row, len) = (row + n_blank, len + n_blank);
         let needed = self.rows_needed(len, [Anchor::Beside { row, room }]);
         let origin = usize::from(self.origin).min(height.saturating_sub(needed));
         let visible = height - origin;
@@ -571,6 +593,15 @@ impl<W: Write> InlineWindow<W> {
         beside.max().unwrap_or(own)
     }
 
+    /// Number of blank rows before the unsettled ones, in a document of `len` rows.
+    fn n_blank(&self, len: usize, stable: usize) -> usize {
+        if self.borrowing || self.start.is_some() {
+            return 0;
+        }
+        let at = |row: usize| usize::from(self.origin) + row.saturating_sub(self.pushed);
+        self.unsettled_from.saturating_sub(at(stable)).min(usize::from(self.height()).saturating_sub(at(len)))
+    }
+
     /// First document row on the screen.
     fn top(&self, len: usize) -> usize {
         let top = len.saturating_sub(usize::from(self.height() - self.origin));
@@ -578,20 +609,30 @@ impl<W: Write> InlineWindow<W> {
     }
 
     fn compose(&mut self, frame: &Frame<'_>) -> io::Result<()> {
-        let document = frame.document;
-        let len = document.len();
+        let len = frame.document.len();
         let is_continued = self.start.is_none() && self.due == Due::Nothing && frame.overlays.is_empty();
         let kept = if is_continued { self.shown.top..self.shown.settled_end } else { 0..0 };
         let kept_at = self.origin;
         if let Some(start) = self.start.take() {
             self.leave_old_document()?;
+            self.unsettled_from = 0;
             self.pushed = match start {
                 StartOver::All => 0,
-                StartOver::Tail => len.saturating_sub(usize::from(self.height())).min(document.stable()),
+                StartOver::Tail => {
+                    len.saturating_sub(usize::from(self.height())).min(frame.document.stable())
+                }
             };
         }
-        self.settle_due(document)?;
-        let n_scrolled = self.make_room(len, frame.overlays)? + self.push_stable(document, len)?;
+        self.settle_due(frame.document)?;
+        let n_blank = self.n_blank(len, frame.document.stable());
+        let spaced = Spaced::new(frame.document, n_blank);
+        let (document, len): (&dyn Document, usize) = (&spaced, spaced.len());
+        let overlays: Vec<Overlay<'_>> = frame
+            .overlays
+            .iter()
+            .map(|overlay| Overlay { rows: overlay.rows, anchor: spaced.moved_anchor(overlay.anchor) })
+            .collect();
+        let n_scrolled = self.make_room(len, &overlays)? + self.push_stable(document, len)?;
 
         let top = self.top(len);
         self.gap = top > self.pushed;
@@ -607,9 +648,9 @@ impl<W: Write> InlineWindow<W> {
         wanted.extend((top + n_kept..len).take(n_wanted).map(|index| document.row(index)));
         wanted.resize_with(n_wanted, Cow::default);
         let used = self.origin + narrow(len.saturating_sub(top)).min(self.height() - self.origin);
-        let mut shown = Shown { top, used, ..Shown::default() };
-        let mut first_rows = Vec::with_capacity(frame.overlays.len());
-        for overlay in frame.overlays {
+        let mut shown = Shown { top, n_blank, used, ..Shown::default() };
+        let mut first_rows = Vec::with_capacity(overlays.len());
+        for overlay in &overlays {
             let place = self.place(overlay, top, used);
             let (first, n_rows) = (place.start, usize::from(place.end - place.start));
             let covered = wanted.iter_mut().enumerate().skip(usize::from(first.saturating_sub(self.origin)));
@@ -627,7 +668,7 @@ impl<W: Write> InlineWindow<W> {
         if !self.traits.inserts_over_scrollback {
             self.canvas.keep_end(changes_from, &wanted, narrow(n_lower))?;
         }
-        if frame.overlays.is_empty() {
+        if overlays.is_empty() {
             shown.settled_end = self.stable.min(top + usize::from(self.height() - self.origin));
         }
         self.shown = shown;
@@ -637,7 +678,8 @@ impl<W: Write> InlineWindow<W> {
         // A terminal that becomes lower drops rows below its cursor, and moves those above it to the
         // scrollback. None of an overlay's is above its first one.
         let resting = first_rows.first().map_or(last, |y| Position::new(0, (*y).min(last.y)));
-        let wanted = frame.cursor.and_then(|cursor| self.locate(cursor, top, &first_rows));
+        let cursor = frame.cursor.map(|cursor| spaced.moved_cursor(cursor));
+        let wanted = cursor.and_then(|cursor| self.locate(cursor, top, &first_rows));
         self.canvas.place_cursor(wanted.unwrap_or(resting), wanted.is_some())
     }
 
@@ -660,19 +702,17 @@ impl<W: Write> InlineWindow<W> {
         }
     }
 
-    /// Moves a short window down after a change of the size. Some terminals make room for
-    /// rows that they wrap at the top of the screen even if its end is blank, and would push
-    /// the dock to the scrollback at the next change.
+    /// Keeps unsettled rows away from the top of the screen after a change of the size. Some terminals make room
+    /// there for rows that they wrap, even if the end of the screen is blank, and would push the dock to the
+    /// scrollback at the next change.
     fn keep_distance(&mut self, document: &dyn Document) {
         let (len, stable) = (document.len(), document.stable());
-        let first_unsettled = usize::from(self.origin) + stable.saturating_sub(self.pushed);
-        let end = usize::from(self.origin) + len.saturating_sub(self.pushed);
         // Half the width is as narrow as most changes go.
         let wraps = |index: &usize| document.row(*index).width() > usize::from(self.size().width) / 2;
         let n_wrapping = (stable..len).rev().take(usize::from(self.height())).filter(wraps).count();
-        // And some rows more, for what is added until then.
-        let missing = (n_wrapping + 2).saturating_sub(first_unsettled);
-        self.origin += narrow(missing.min(usize::from(self.height()).saturating_sub(end)));
+        // Where rows have left the screen, the dock was at its end. Otherwise some rows are enough, and some more
+        // for what is added until then.
+        self.unsettled_from = if self.pushed > 0 { usize::from(self.height()) } else { n_wrapping + 2 };
     }
 
     /// Leaves the settled rows of a document on the screen and the window below them.

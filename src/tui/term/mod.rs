@@ -24,6 +24,7 @@ mod pictures;
 mod probe;
 mod reflow;
 mod row_mark;
+mod spaced;
 
 pub use answers::{Questions, TerminalAnswers};
 pub use canvas::Canvas;

@@ -193,6 +193,18 @@ pub(super) struct Positions {
     styled: bool,
 }
 
+impl Positions {
+    /// The same without `n` blank rows, of which row `first` is the first one. The row below them may begin there too,
+    /// if it is on the screen.
+    pub(super) fn without_blank(mut self, first: usize, n: usize) -> Self {
+        if let (Some(&top), Some(&below)) = (self.tops.get(first), self.tops.get(first + n)) {
+            self.tops.drain(first..first + n);
+            self.tops[first] = if below >= 0 { top.max(0) } else { below };
+        }
+        self
+    }
+}
+
 impl Picture {
     /// Number of painted rows.
     pub(super) fn n_rows(&self) -> usize {
