@@ -7,7 +7,9 @@ use crossterm::event::{KeyCode, KeyModifiers};
 
 use super::super::keymap::{Chord, Keymap};
 use super::super::term::InputEvent;
-use super::super::text::{Ellipsis, Row, Run, sanitize_line, truncate, width, wrap_plain_at_most};
+use super::super::text::{
+    Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, width, wrap_plain_at_most,
+};
 use super::super::theme::{Theme, Token};
 use super::fuzzy::fuzzy_rank;
 use super::{DialogCx, Hints, ListFrame, ListItems, ListRows, ListState, ListStep};
@@ -86,6 +88,8 @@ pub struct Picker<T> {
     title: String,
     hints: Hints,
     filterable: bool,
+    /// Whether both ends of a label are kept where it has no room.
+    keeps_ends: bool,
     items: Vec<PickerItem<T>>,
     query: String,
     /// Indices of the matching items, in display order.
@@ -140,6 +144,7 @@ impl<T: Clone> Picker<T> {
             title: on_one_line(title),
             hints: Hints::new(),
             filterable: true,
+            keeps_ends: false,
             items,
             query: String::new(),
             shown: Vec::new(),
@@ -161,6 +166,13 @@ impl<T: Clone> Picker<T> {
     #[must_use]
     pub fn without_filter(mut self) -> Self {
         self.filterable = false;
+        self
+    }
+
+    /// Shortens labels in the middle, for names of which many begin alike.
+    #[must_use]
+    pub fn keeping_ends(mut self) -> Self {
+        self.keeps_ends = true;
         self
     }
 
@@ -283,8 +295,8 @@ impl<T: Clone> Picker<T> {
         let below = self.rows_below(cx);
         let room = usize::from(width_cells).saturating_sub(2);
         let columns = Columns::new(room, self.widest);
-        let Self { list, items, shown, title, .. } = self;
-        let items = ShownItems { items, shown, room, columns, theme };
+        let Self { list, items, shown, title, keeps_ends, .. } = self;
+        let items = ShownItems { items, shown, room, columns, keeps_ends: *keeps_ends, theme };
         let empty = Some("  No matches");
         list.draw(&items, ListFrame { title, field, empty, status: None, below }, cx)
     }
@@ -330,6 +342,7 @@ struct ShownItems<'a, T> {
     /// Cells of a row.
     room: usize,
     columns: Columns,
+    keeps_ends: bool,
     theme: &'a Theme,
 }
 
@@ -345,7 +358,10 @@ impl<T> ListItems for ShownItems<'_, T> {
         let (label, note) = (sanitize_line(&item.label), sanitize_line(&item.note));
         let (before, note_cells) =
             if note.is_empty() { (self.room, 0) } else { self.columns.of_row(self.room, width(&note)) };
-        let label = truncate(&label, before, Ellipsis::One);
+        let label = match self.keeps_ends {
+            true => truncate_middle(&label, before),
+            false => truncate(&label, before, Ellipsis::One),
+        };
         let mut row = Row::from_runs([
             Run::new(if is_selected { "→ " } else { "  " }, style),
             Run::new(label.as_ref(), style),

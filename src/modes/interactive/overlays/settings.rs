@@ -60,7 +60,7 @@ impl SettingsDialog {
     /// Lists the settings that match `query`.
     pub(in super::super) fn new(settings: &Arc<EffectiveSettings>, query: &str) -> Self {
         let hints = Hints::confirm("change").key("app.settings.reset", "reset").cancel("close");
-        let mut picker = Picker::new("Settings", items(settings)).hints(hints);
+        let mut picker = Picker::new("Settings", items(settings)).keeping_ends().hints(hints);
         picker.set_query(query);
         Self { settings: Arc::clone(settings), picker, edit: None }
     }
