@@ -229,8 +229,13 @@ struct Stage<T> {
 
 impl<T: Emulator> Stage<T> {
     fn new(size: Size, traits: ReflowTraits) -> Self {
+        Self::after(SHELL_LINES, size, traits)
+    }
+
+    /// One after that many lines of a shell.
+    fn after(n_lines: usize, size: Size, traits: ReflowTraits) -> Self {
         let mut terminal = T::new(size);
-        for n in 0..SHELL_LINES {
+        for n in 0..n_lines {
             terminal.shell(&format!("$ shell {n:03} of the user\n"));
         }
         let cursor = terminal.cursor();
@@ -620,6 +625,19 @@ fn narrow_window_after_a_wide_one_leaves_no_dock_in_the_scrollback() {
             stage.check();
         }
     }
+}
+
+/// The terminal makes room at the top of the screen, although its end is blank, and nothing can be taken out of the
+/// scrollback: a limit that `docs/terminals.md` names.
+#[test]
+fn short_conversation_at_a_quarter_of_the_width_leaves_rows_of_the_dock() {
+    let mut stage = Stage::<ReflowingTerminal>::after(0, Size::new(80, 24), ReflowTraits::of("tmux"));
+    stage.append(Kind::Prose, vec![2]);
+    stage.resize(Size::new(20, 24));
+    let (scrollback, screen) = stage.window.sink_mut().lines();
+    assert!(!stage.in_reach && scrollback.iter().any(|line| line.contains('═')), "{scrollback:#?}");
+    stage.check_dock(&screen);
+    assert!(stage.words(&[scrollback, screen].concat()).into_values().all(|count| count == 1));
 }
 
 #[test]
