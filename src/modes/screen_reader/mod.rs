@@ -138,10 +138,12 @@ impl Talk {
                         shut_down(&self.handle).await;
                         return if code == INTERRUPTED { ExitCode::SUCCESS } else { ExitCode::from(code) };
                     }
-                    quit_until = (!self.cancel_menu()).then(|| now + QUIT_WAIT);
-                    if quit_until.is_some() {
+                    quit_until = if self.cancel_menu() {
+                        None
+                    } else {
                         self.interrupt();
-                    }
+                        Some(now + QUIT_WAIT)
+                    };
                 }
                 () = continuations.next() => self.on_continued(),
                 update = events.recv() => match update {
