@@ -2,11 +2,12 @@
 //!
 //! `http` sends a request and returns the response or the text of the failure,
 //! `http_call` is for small requests such as signing in, `credential` authenticates
-//! requests, `http_body` is what is sent, `framing` splits answers into frames with `sse` (server-sent events) or
-//! `event_stream` (Amazon's binary form), `pace` lets a trickle collect, `answer_thread` sleeps meanwhile, `quota` reads the limits
-//! that services report, `roots` has certificates that the user trusts, `sigv4` signs, `silence`
-//! detects dead connections, `web_socket` opens connections of messages, and `redact` removes secrets from error texts. Nothing here knows
-//! messages or models.
+//! requests, `http_body` is what is sent, `framing` splits answers into frames with `sse`
+//! (server-sent events) or `event_stream` (Amazon's binary form), `pace` lets a trickle collect,
+//! `answer_thread` sleeps meanwhile, `quota` reads the limits that services report, `roots` has
+//! certificates that the user trusts, `sigv4` signs, `silence` detects dead connections,
+//! `web_socket` opens connections of messages, and `redact` removes secrets from error texts.
+//! Nothing here knows messages or models.
 
 mod address;
 mod answer_thread;

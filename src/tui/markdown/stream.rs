@@ -3,8 +3,9 @@
 //! Settled parts of the text keep their rows: blocks, and the items of lists. Only the last
 //! part is parsed again when text arrives, and an open code fence settles line by line. A part
 //! is settled once another begins after it on a complete line, because later text cannot
-//! change the parts before the last one. A paragraph is settled with the blank line below it. The same holds for blocks in the last part, if it is a
-//! quote or an item: it is parsed as a whole, but the rows of its finished blocks are final.
+//! change the parts before the last one. A paragraph is settled with the blank line below it. The
+//! same holds for blocks in the last part, if it is a quote or an item: it is parsed as a whole,
+//! but the rows of its finished blocks are final.
 
 use std::cell::RefCell;
 use std::ops::Range;

@@ -212,8 +212,6 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
     OWNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Restores the terminal if it is in our modes. Failures are ignored, because there is
-/// no way to report them.
 /// Gives the terminal's driver back without writing, which blocks while the terminal does not read: the process
 /// ends.
 pub fn give_back_driver() {
@@ -222,6 +220,8 @@ pub fn give_back_driver() {
     }
 }
 
+/// Restores the terminal if it is in our modes. Failures are ignored, because there is
+/// no way to report them.
 fn leave() {
     if ENTERED.swap(false, Ordering::SeqCst) {
         drop(write_out(&leave_sequence(ALTERNATE.swap(false, Ordering::SeqCst))));

@@ -255,14 +255,19 @@ pub(super) fn index_of_256(rgb: [u8; 3], fits: impl Fn([u8; 3]) -> bool) -> Opti
     fitting.min_by_key(|index| (distance(rgb, indexed_rgb(*index)), *index))
 }
 
+/// Whether a colour is seen as a grey.
+pub(super) fn is_greyish([r, g, b]: [u8; 3]) -> bool {
+    const LEAST_CHROMA: u8 = 40;
+    r.max(g).max(b) - r.min(g).min(b) < LEAST_CHROMA
+}
+
 /// The one of the 16 colours with the hue of a text colour, in the half that is told apart from
 /// the background; `None`, the default, for greys that are not faint.
 fn nearest_ansi(rgb: [u8; 3], appearance: Appearance) -> Option<Color> {
-    const LEAST_CHROMA: i32 = 40;
     let [r, g, b] = rgb.map(i32::from);
     let (most, least) = (r.max(g).max(b), r.min(g).min(b));
     let chroma = most - least;
-    if chroma < LEAST_CHROMA {
+    if is_greyish(rgb) {
         let lightness = i32::midpoint(most, least);
         let is_faint = match appearance {
             Appearance::Dark => lightness < 0x98,

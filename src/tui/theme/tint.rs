@@ -7,7 +7,7 @@
 use ratatui::style::{Color, Style};
 
 use super::Theme;
-use super::color::{ThemeColor, index_of_256, indexed_rgb};
+use super::color::{ThemeColor, index_of_256, indexed_rgb, is_greyish};
 use super::system::{self, Rgb, contrast, mix};
 use super::tokens::Token;
 
@@ -117,10 +117,9 @@ impl Tint {
 
 /// The weakest and the strongest channel of a colour; `None` for one that is seen as a grey.
 fn order(color: Rgb) -> Option<(usize, usize)> {
-    const LEAST_CHROMA: u8 = 40;
     let least = (0..3).min_by_key(|channel| color[*channel])?;
     let most = (0..3).max_by_key(|channel| color[*channel])?;
-    (color[most] - color[least] >= LEAST_CHROMA).then_some((least, most))
+    (!is_greyish(color)).then_some((least, most))
 }
 
 fn color(rgb: Rgb, index: Option<u8>) -> Color {
