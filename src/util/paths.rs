@@ -1,6 +1,6 @@
 //! Converts paths between their displayed and absolute forms. Never touches the disk.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, MAIN_SEPARATOR, Path, PathBuf};
 
 /// Replaces `~` and `~/…` by `home`; leaves any other path unchanged.
 pub fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
@@ -20,7 +20,7 @@ pub fn display(path: &Path, home: Option<&Path>) -> String {
         home.filter(|home| home.parent().is_some()).and_then(|home| path.strip_prefix(home).ok());
     match below_home {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
+        Some(rest) => format!("~{MAIN_SEPARATOR}{}", rest.display()),
         None => path.display().to_string(),
     }
 }

@@ -16,7 +16,7 @@ use crossterm::terminal;
 use thiserror::Error;
 
 use super::output::write_out;
-use crate::util::os::DriverModes;
+use crate::util::os::{self, DriverModes};
 
 /// Why the terminal could not be taken over.
 #[derive(Debug, Error)]
@@ -174,7 +174,9 @@ impl TerminalGuard {
 
     fn switch_on(&self) -> io::Result<()> {
         ALTERNATE.store(self.modes.fullscreen, Ordering::SeqCst);
-        let entered = terminal::enable_raw_mode().and_then(|()| write_out(&enter_sequence(self.modes)));
+        let entered = terminal::enable_raw_mode()
+            .and_then(|()| os::follow_sequences())
+            .and_then(|()| write_out(&enter_sequence(self.modes)));
         if entered.is_err() {
             leave();
         }

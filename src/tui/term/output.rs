@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ratatui::layout::Size;
 
-use crate::util::os;
+use crate::util::os::{self, TerminalStream};
 
 /// The record. Static, because the panic hook writes to the terminal too.
 static RECORD: Mutex<Option<Record>> = Mutex::new(None);
@@ -147,7 +147,7 @@ fn change_record(change: impl FnOnce(&mut Record) -> io::Result<()>) {
 
 /// The terminal.
 #[derive(Debug)]
-pub struct TerminalOutput(File);
+pub struct TerminalOutput(TerminalStream);
 
 impl TerminalOutput {
     /// The terminal on standard output.

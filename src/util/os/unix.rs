@@ -454,12 +454,23 @@ pub fn is_in_foreground() -> bool {
 
 // The terminal.
 
+/// The way to the terminal.
+pub type TerminalStream = File;
+
 /// A handle of its own for standard output.
 ///
 /// # Errors
 /// If the system has none left.
-pub fn terminal_output() -> io::Result<File> {
+pub fn terminal_output() -> io::Result<TerminalStream> {
     Ok(File::from(rustix::io::dup(rustix::stdio::stdout())?))
+}
+
+/// Has the terminal follow escape sequences, as each one here does.
+///
+/// # Errors
+/// None.
+pub fn follow_sequences() -> io::Result<()> {
+    Ok(())
 }
 
 /// The byte that the terminal's Backspace sends, as the terminal's settings have it (`stty erase`).

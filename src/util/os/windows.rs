@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write};
 use std::os::windows::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::os::windows::io::{AsHandle, OwnedHandle};
 use std::os::windows::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -378,13 +377,52 @@ pub fn is_in_foreground() -> bool {
 
 // The terminal.
 
-/// A handle of its own for standard output.
+/// The console on standard output. Bytes that are written to its handle are taken for those of a code page, so
+/// this goes through the standard library, which writes them as the text they are.
+#[derive(Debug)]
+pub struct TerminalStream(());
+
+impl TerminalStream {
+    /// Another one of the same console.
+    ///
+    /// # Errors
+    /// None.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self(()))
+    }
+}
+
+impl Write for TerminalStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut console = io::stdout().lock();
+        console.write_all(bytes)?;
+        console.flush()?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Standard output.
 ///
 /// # Errors
-/// If the system has none left.
-pub fn terminal_output() -> io::Result<File> {
-    let handle: OwnedHandle = io::stdout().as_handle().try_clone_to_owned()?;
-    Ok(File::from(handle))
+/// None.
+pub fn terminal_output() -> io::Result<TerminalStream> {
+    Ok(TerminalStream(()))
+}
+
+/// Has the console follow escape sequences, which it shows as text otherwise.
+///
+/// # Errors
+/// If it cannot: consoles can since Windows 10.
+pub fn follow_sequences() -> io::Result<()> {
+    if crossterm::ansi_support::supports_ansi() {
+        return Ok(());
+    }
+    let problem = "this console does not understand escape sequences; start pi in Windows Terminal";
+    Err(io::Error::new(io::ErrorKind::Unsupported, problem))
 }
 
 /// `None`: the console reports keys.
