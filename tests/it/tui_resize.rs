@@ -39,6 +39,8 @@ enum Kind {
     List,
     /// A Markdown table with a row for each line, which narrow windows show as records.
     Table,
+    /// A Mermaid diagram with a chain for each line, which narrow windows show as its source.
+    Diagram,
 }
 
 /// Text of which each word appears once in the transcript.
@@ -59,7 +61,7 @@ fn word(block: usize, line: usize, n: usize) -> String {
 
 impl Block {
     fn layout(&mut self, width: u16) {
-        if matches!(self.kind, Kind::List | Kind::Table) {
+        if matches!(self.kind, Kind::List | Kind::Table | Kind::Diagram) {
             return self.layout_markdown(width);
         }
         let (mut rows, mut stable) = (Vec::new(), 0);
@@ -74,7 +76,7 @@ impl Block {
             let texts: Vec<String> = match self.kind {
                 Kind::Code => words.chunks((inner + 1) / 11).map(|piece| piece.join("─")).collect(),
                 Kind::Wide => wrapped(&words.join(" 世界 "), inner),
-                Kind::Prose | Kind::Boxed | Kind::List | Kind::Table => wrapped(&words.join(" "), inner),
+                _ => wrapped(&words.join(" "), inner),
             };
             rows.extend(texts.into_iter().map(|text| {
                 if !boxed {
@@ -97,16 +99,26 @@ impl Block {
     }
 
     fn layout_markdown(&mut self, width: u16) {
-        let is_table = self.kind == Kind::Table;
         let line = |(line, count): (usize, &usize)| {
             let words: Vec<String> = (0..*count).map(|n| word(self.id, line, n)).collect();
-            let (number, words) = (line + 1, words.join(" "));
-            if is_table { format!("| {number} | {words} |") } else { format!("{number}. {words}") }
+            let number = line + 1;
+            match self.kind {
+                Kind::Table => format!("| {number} | {} |", words.join(" ")),
+                Kind::Diagram => {
+                    let node = |(n, word): (usize, &String)| format!("n{line}_{n}[{word}]");
+                    words.iter().enumerate().map(node).collect::<Vec<_>>().join(&format!("\nn{line}_0 --> "))
+                }
+                _ => format!("{number}. {}", words.join(" ")),
+            }
         };
-        let head = if is_table { "| no | words |\n|---|---|\n" } else { "" };
+        let (head, end) = match self.kind {
+            Kind::Table => ("| no | words |\n|---|---|\n", ""),
+            Kind::Diagram => ("```mermaid\ngraph TD\n", "\n```\n"),
+            _ => ("", ""),
+        };
         let lines: Vec<String> = self.lines.iter().enumerate().map(line).collect();
         let mut stream = MarkdownStream::new(MarkdownOptions::default());
-        stream.push(&(head.to_owned() + &lines.join("\n")));
+        stream.push(&(head.to_owned() + &lines.join("\n") + end));
         if self.settled {
             stream.finish();
         }
@@ -656,6 +668,26 @@ fn text_after_a_narrow_window_follows_without_more_blank_rows() {
     let start = lines.iter().position(|line| line.contains(&word(0, 0, 0))).unwrap();
     let two_blank = lines[start..end].windows(2).find(|pair| pair.iter().all(String::is_empty));
     assert_eq!(two_blank, None, "in {lines:#?}");
+}
+
+#[test]
+fn text_below_a_diagram_that_does_not_fit_a_narrow_window_is_there_once() {
+    for n_after in 1..4 {
+        for n_words in 2..4 {
+            let mut stage = Stage::<ReflowingTerminal>::new(Size::new(80, 24), ReflowTraits::of("tmux"));
+            for _ in 0..30 {
+                stage.append(Kind::Prose, vec![2]);
+            }
+            stage.append(Kind::Diagram, vec![n_words]);
+            for _ in 0..n_after {
+                stage.append(Kind::Prose, vec![1]);
+            }
+            for width in [20, 80, 20, 80, 30, 80, 30] {
+                stage.resize(Size::new(width, 24));
+                stage.check();
+            }
+        }
+    }
 }
 
 #[test]

@@ -60,14 +60,23 @@ impl RowMark {
         Self::of(rows.iter().chain([&Row::default()])).last()
     }
 
-    /// The row that begins with the same text.
+    /// The row that begins with the same text. The text may have grown.
     pub fn find<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> Option<usize> {
+        self.find_by(rows, self.after.n_chars > 0)
+    }
+
+    /// The same in a text that has not grown, whose end is where it was.
+    pub fn find_in_whole<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> Option<usize> {
+        self.find_by(rows, true)
+    }
+
+    fn find_by<'r>(&self, rows: impl IntoIterator<Item = &'r Row>, by_end: bool) -> Option<usize> {
         let mut below = None;
         for (n, mark) in Self::of(rows).enumerate() {
             if mark.before == self.before {
                 return Some(n);
             }
-            if mark.after == self.after && self.after.n_chars > 0 {
+            if by_end && mark.after == self.after {
                 below = Some(n);
             }
         }
@@ -128,6 +137,18 @@ mod tests {
         assert_eq!(after.find(&slim), Some(3));
         assert_eq!(after.find_before(&slim), 3);
         assert_eq!(after.find_before(&rows(&["a b"])), 1, "the text went on behind it");
+    }
+
+    #[test]
+    fn end_below_a_diagram_is_found_unless_the_text_has_grown() {
+        let wide = rows(&["before", "[drawing]", ""]);
+        let slim = rows(&["before", "source of it", "too wide", ""]);
+        let ends: Vec<_> = RowMark::of(&wide).skip(2).chain(RowMark::end_of(&wide)).collect();
+        let find = |mark: &RowMark, rows: &[Row]| mark.find_in_whole(rows.iter().chain([&Row::default()]));
+        // The marks of a block's rows do not know of a row after the last one.
+        assert_eq!(find(&ends[1], &slim), Some(4));
+        assert_eq!(ends[0].find_in_whole(&slim), Some(3));
+        assert_eq!((ends[0].find(&slim), ends[1].find(&slim)), (None, None));
     }
 
     #[test]

@@ -10,24 +10,52 @@ use super::cell_list::CellList;
 /// The places of rows before a layout.
 #[derive(Debug, Default)]
 pub(in super::super) struct Places {
-    /// Index of each cell, its first row, and the marks of its rows.
-    cells: Vec<(usize, usize, Vec<RowMark>)>,
+    cells: Vec<CellPlaces>,
     /// Number of rows.
     len: usize,
-    /// The last cell, and the mark of its end: rows that arrive later begin there.
-    end: Option<(usize, RowMark)>,
+    /// The end of the last cell: rows that arrive later begin there.
+    end: Option<RowPlace>,
     /// The cell that is arriving, and rows of it that can be the first ones after rows that left the screen.
     arriving: Option<(usize, Vec<(usize, LinePlace)>)>,
+}
+
+/// The places of a cell's rows, and of its end.
+#[derive(Debug)]
+struct CellPlaces {
+    index: usize,
+    start: usize,
+    marks: Vec<RowMark>,
+    is_settled: bool,
+}
+
+/// The place of one row.
+#[derive(Debug, Clone, Copy)]
+struct RowPlace {
+    /// Index of its cell.
+    cell: usize,
+    /// `None` for a row that belongs to no cell.
+    mark: Option<RowMark>,
+    /// Whether the text of the cell does not grow.
+    is_settled: bool,
 }
 
 impl Places {
     pub(super) fn of(cells: &mut CellList, rows: Range<usize>) -> Self {
         let arriving = cells.places_to_freeze(rows.clone());
-        let marks =
-            cells.cells_in(rows).map(|(index, start, rows)| (index, start, RowMark::of(rows).collect()));
+        let end = Row::default();
+        let places = cells.cells_in(rows).map(|(index, start, rows)| CellPlaces {
+            index,
+            start,
+            marks: RowMark::of(rows.iter().chain([&end])).collect(),
+            is_settled: start + rows.len() <= cells.stable(),
+        });
         let last = cells.cell_at(cells.len().saturating_sub(1)).map(|(index, _)| index);
-        let end = last.and_then(|index| Some((index, RowMark::end_of(cells.rows_of(index))?)));
-        Self { cells: marks.collect(), len: cells.len(), end, arriving }
+        let end = last.map(|index| RowPlace {
+            cell: index,
+            mark: RowMark::end_of(cells.rows_of(index)),
+            is_settled: cells.len() <= cells.stable(),
+        });
+        Self { cells: places.collect(), len: cells.len(), end, arriving }
     }
 
     /// The cell that is arriving, and the place of row `old` in it, or of its end if that is before.
@@ -39,18 +67,18 @@ impl Places {
 
     /// Index of the cell of the first row.
     pub(super) fn first_cell(&self) -> Option<usize> {
-        self.cells.first().map(|(index, ..)| *index)
+        self.cells.first().map(|cell| cell.index)
     }
 
-    /// Index of the cell of row `old`, and its mark; no mark for a row that belongs to no cell. The row
-    /// after the last one is the end of its cell.
-    fn find(&self, old: usize) -> Option<(usize, Option<&RowMark>)> {
+    /// The place of row `old`. The row after the last one is the end of its cell.
+    fn find(&self, old: usize) -> Option<RowPlace> {
         if old >= self.len {
-            return self.end.as_ref().map(|(index, mark)| (*index, Some(mark)));
+            return self.end;
         }
-        let found = self.cells.partition_point(|(_, start, _)| *start <= old).checked_sub(1)?;
-        let (index, start, marks) = self.cells.get(found)?;
-        Some((*index, marks.get(old - start)))
+        let found = self.cells.partition_point(|cell| cell.start <= old).checked_sub(1)?;
+        let cell = self.cells.get(found)?;
+        let mark = cell.marks.get(old - cell.start).copied();
+        Some(RowPlace { cell: cell.index, mark, is_settled: cell.is_settled })
     }
 }
 
@@ -75,19 +103,21 @@ impl Relayout for MovedRows<'_> {
     }
 
     fn row(&self, old: usize) -> Option<usize> {
-        let (index, mark) = self.places.find(old)?;
-        let (rows, end) = (self.cells.rows_of(index), Row::default());
-        Some(self.cells.start_of(index) + mark?.find(rows.iter().chain([&end]))?)
+        let RowPlace { cell, mark, is_settled } = self.places.find(old)?;
+        let end = Row::default();
+        let rows = self.cells.rows_of(cell).iter().chain([&end]);
+        let found = if is_settled { mark?.find_in_whole(rows) } else { mark?.find(rows) };
+        Some(self.cells.start_of(cell) + found?)
     }
 
     fn near(&self, old: usize) -> usize {
         if let Some(row) = self.row(old) {
             return row;
         }
-        let Some((index, mark)) = self.places.find(old) else { return 0 };
+        let Some(RowPlace { cell, mark, .. }) = self.places.find(old) else { return 0 };
         match mark {
-            Some(mark) => self.cells.start_of(index) + mark.find_before(self.cells.rows_of(index)),
-            None => self.cells.start_of(index + 1),
+            Some(mark) => self.cells.start_of(cell) + mark.find_before(self.cells.rows_of(cell)),
+            None => self.cells.start_of(cell + 1),
         }
     }
 }
