@@ -33,7 +33,7 @@ const TAIL_LIMIT: Duration = Duration::from_millis(250);
 const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(100);
 /// How long the start of a string waits at least for the rest: the terminal sent it in two pieces, or somebody
 /// pressed Alt with a key that is seldom bound.
-const START_WAIT: Duration = Duration::from_millis(50);
+const START_WAIT: Duration = Duration::from_millis(100);
 /// How long a paste may pause. Afterwards a lone key ends it.
 const PASTE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -580,7 +580,14 @@ mod tests {
         }
         broker.understand(b"K\x1b[201~");
         assert_eq!(broker.ready.pop_front(), Some(InputEvent::Paste("OK".to_owned())));
-        for string in ["]11;rgb:1111/2222/3333\x07", "P>|XTerm(379)\x1b\\", "_Gi=1;OK\x1b\\"] {
+        let strings = [
+            "]11;rgb:1111/2222/3333\x07",
+            "P>|XTerm(379)\x1b\\",
+            "_Gi=1;OK\x1b\\",
+            "P1+r524742=38\x1b\\",
+            "P1$r0m\x1b\\",
+        ];
+        for string in strings {
             broker.understand(b"\x1b");
             assert_eq!(broker.next().await.unwrap(), key(KeyCode::Esc));
             for byte in string.as_bytes() {

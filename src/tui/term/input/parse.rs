@@ -422,13 +422,22 @@ mod tests {
 
     #[test]
     fn strings_that_nobody_asked_for_are_whole_wherever_they_are_cut() {
-        for string in ["\x1bP>|kitty(0.26.5)\x1b\\", "\x1b_Gi=31;OK\x1b\\", "\x1b]11;rgb:1e1e/1e1e/1e1e\x07"]
-        {
+        for string in [
+            "\x1bP>|kitty(0.26.5)\x1b\\",
+            "\x1b_Gi=31;OK\x1b\\",
+            "\x1b]11;rgb:1e1e/1e1e/1e1e\x07",
+            "\x1bP1+r524742=38\x1b\\",
+            "\x1bP0+r\x1b\\",
+            "\x1bP1$r0m\x1b\\",
+        ] {
             let bytes = string.as_bytes();
             for cut in 1..=3 {
                 let sent = parse(&mut Parser::default(), &[&bytes[..cut], &bytes[cut..], b"a"]);
                 assert_eq!(sent, [Sent::Report(bytes.to_vec()), plain('a')], "{string:?} cut at {cut}");
             }
+            let pieces: Vec<&[u8]> = bytes.chunks(1).collect();
+            let sent = parse(&mut Parser::default(), &pieces);
+            assert_eq!(sent, [Sent::Report(bytes.to_vec())], "{string:?} in pieces");
         }
         // Keys with Alt, alone and before others.
         for keys in ["\x1b]", "\x1bP", "\x1b_", "\x1b]1", "\x1b]1x", "\x1bPa"] {
