@@ -595,6 +595,8 @@ fn lead(n_earlier: Option<usize>, left_out: usize) -> Option<String> {
     };
     match (earlier, blocks) {
         (None, None) => None,
+        // A number of blocks would seem to be that of the entries.
+        (Some(one), Some(_)) if n_earlier.is_none() => Some(format!("{one} hidden")),
         (Some(one), None) => Some(format!("{one} hidden")),
         (None, Some(one)) => Some(format!("{one} above hidden")),
         (Some(earlier), Some(blocks)) => Some(format!("{earlier} and {blocks} hidden")),
