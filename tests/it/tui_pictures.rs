@@ -231,6 +231,29 @@ fn pictures_are_drawn_again_after_another_program_had_the_screen() {
     }
 }
 
+/// Terminals keep only so many pictures for both screens. Those with a number stay.
+#[test]
+fn pictures_over_the_text_are_drawn_again_after_another_screen() {
+    for format in [PictureFormat::Kitty, PictureFormat::Sixel, PictureFormat::Iterm] {
+        let mut stage = Stage::new(Size::new(20, 8));
+        let picture = key(1, format, 8, 2);
+        put(&stage.store, picture);
+        stage.store.put_image(picture.id, b"png").unwrap();
+        stage.append(shown(picture));
+        stage.draw(&[]);
+        stage.screen.sink_mut().take_log();
+        stage.screen.return_to();
+        stage.draw(&[]);
+        let log = stage.screen.sink_mut().take_log();
+        assert_eq!(log.matches(STRIP).count(), if format.has_placeholders() { 0 } else { 2 }, "{log:?}");
+        if !format.has_placeholders() {
+            stage.check();
+        }
+        stage.draw(&[]);
+        assert_eq!(stage.screen.sink_mut().take_log(), "", "nothing is new");
+    }
+}
+
 #[test]
 fn the_alternate_screen_gets_pictures_of_its_own() {
     let size = Size::new(20, 8);

@@ -92,8 +92,7 @@ impl<W: Write> OverScreen<W> {
 
     /// The main screen, which the terminal is about to show again on `screen`.
     pub(super) fn close(self, screen: &mut InlineWindow<W>) -> MainScreen {
-        // Terminals keep its place for each screen, but not whether it is shown.
-        screen.forget_cursor();
+        screen.return_to();
         self.below
     }
 

@@ -49,6 +49,15 @@ pub(super) enum Erasing {
     ByNewRows,
 }
 
+/// Pictures that the terminal may not have any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostPictures {
+    /// All that it knows by number, as after another program.
+    Numbered,
+    /// Those drawn over the text, as after another screen: terminals keep only so many for both.
+    OverText,
+}
+
 /// A terminal whose cells are all known. `W` is the terminal, or an emulator in
 /// tests. Nothing is written before [`Self::flush`].
 #[derive(Debug)]
@@ -149,9 +158,15 @@ impl<W: Write> Canvas<W> {
         self.next.missing_picture(y).is_some_and(|picture| !picture.key.format.has_placeholders())
     }
 
-    /// Assumes that the terminal has no pictures, because another program used this screen.
-    pub fn forget_pictures(&mut self) {
-        self.pictures.placed.clear();
+    /// Sends pictures again, because another program or screen was shown.
+    pub fn forget_pictures(&mut self, lost: LostPictures) {
+        match lost {
+            LostPictures::Numbered => self.pictures.placed.clear(),
+            LostPictures::OverText => {
+                self.next.forget_drawn_pictures();
+                self.shown.forget_drawn_pictures();
+            }
+        }
     }
 
     pub fn size(&self) -> Size {

@@ -162,6 +162,17 @@ impl CellGrid {
         self.picture(y).filter(|_| self.at(y).is_some_and(|row| !row.is_picture_drawn))
     }
 
+    /// Assumes that pictures drawn over cells are gone.
+    pub(super) fn forget_drawn_pictures(&mut self) {
+        for y in 0..narrow(self.rows.len()) {
+            if self.has_drawn_picture(y)
+                && let Some(row) = self.rows.get_mut(usize::from(y))
+            {
+                Arc::make_mut(row).is_picture_drawn = false;
+            }
+        }
+    }
+
     pub(super) fn set_picture_drawn(&mut self, y: u16) {
         if let Some(row) = self.rows.get_mut(usize::from(y)) {
             Arc::make_mut(row).is_picture_drawn = true;

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use ratatui::layout::{Position, Size};
 
 use super::super::text::Row;
-use super::canvas::{Canvas, Erasing};
+use super::canvas::{Canvas, Erasing, LostPictures};
 use super::cell_grid::narrow;
 use super::picture_store::PictureStore;
 
@@ -66,7 +66,7 @@ impl<W: Write> FullscreenWindow<W> {
 
     /// Draws everything with the next frame, because another program used the screen.
     pub fn resume(&mut self) {
-        self.canvas.forget_pictures();
+        self.canvas.forget_pictures(LostPictures::Numbered);
         self.repaint();
     }
 

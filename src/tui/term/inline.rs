@@ -25,7 +25,7 @@ use std::ops::Range;
 use ratatui::layout::{Position, Size};
 
 use super::super::text::Row;
-use super::canvas::{Canvas, Erasing};
+use super::canvas::{Canvas, Erasing, LostPictures};
 use super::cell_grid::narrow;
 use super::control::Control;
 use super::picture_store::PictureStore;
@@ -307,7 +307,7 @@ impl<W: Write> InlineWindow<W> {
     /// has what the shell printed.
     pub fn reset(&mut self, size: Size) {
         self.canvas.set_size(size);
-        self.canvas.forget_pictures();
+        self.canvas.forget_pictures(LostPictures::Numbered);
         (self.origin, self.pushed, self.gap, self.borrowing) = (0, 0, false, false);
         (self.painted_on, self.smallest, self.unsettled_from) = (None, None, 0);
         (self.due, self.start) = (Due::Reset, None);
@@ -527,7 +527,7 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.set_size(size);
         self.origin = cursor.y.saturating_add(u16::from(cursor.x > 0)).min(self.height());
         self.canvas.forget_cursor(cursor);
-        self.canvas.forget_pictures();
+        self.canvas.forget_pictures(LostPictures::Numbered);
         self.unsettled_from = 0;
         self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
         self.due = Due::EraseOwnRows;
@@ -543,9 +543,11 @@ impl<W: Write> InlineWindow<W> {
         self.resume(size, cursor);
     }
 
-    /// Assumes nothing about whether the cursor is shown, because another screen was.
-    pub fn forget_cursor(&mut self) {
+    /// Assumes nothing about whether the cursor is shown and which pictures are left, because another screen was
+    /// shown.
+    pub fn return_to(&mut self) {
         self.canvas.forget_cursor(self.canvas.cursor());
+        self.canvas.forget_pictures(LostPictures::OverText);
     }
 
     /// The rows before `row` are in the scrollback already, whatever was laid out anew since then.
