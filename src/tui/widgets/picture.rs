@@ -6,6 +6,8 @@
 //! draws each row of the picture over a row that is reserved for it.
 //! See <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>.
 
+use std::mem;
+
 use ratatui::style::{Color, Style};
 
 use super::super::text::{Ellipsis, PictureKey, Row, RowPicture, Run, truncate};
@@ -28,6 +30,8 @@ pub fn picture_rows(key: PictureKey, label: &str, style: Style) -> Vec<Row> {
     };
     for (row, nth) in rows.iter_mut().zip(0..) {
         row.picture = Some(RowPicture { key, row: nth, column: 0 });
+        let drawn = mem::take(row);
+        *row = if nth == 0 { drawn.copied_as(label) } else { drawn.as_frame() };
     }
     rows
 }
@@ -137,7 +141,9 @@ const MARKS: &[(char, char)] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::text::{PictureFormat, PictureId, PictureSize, graphemes, is_uncertain};
+    use super::super::super::text::{
+        PictureFormat, PictureId, PictureSize, copied_text, graphemes, is_uncertain,
+    };
     use super::*;
 
     fn key(format: PictureFormat, columns: u16, rows: u16) -> PictureKey {
@@ -174,5 +180,17 @@ mod tests {
         assert_eq!(texts, ["[Image:…", "", ""]);
         let parts: Vec<u16> = rows.iter().filter_map(|row| Some(row.picture?.row)).collect();
         assert_eq!(parts, [0, 1, 2]);
+    }
+
+    #[test]
+    fn picture_is_copied_as_its_label() {
+        let label = "[Image: image/png 9×9]";
+        for format in [PictureFormat::Kitty, PictureFormat::Sixel] {
+            let mut rows = picture_rows(key(format, 8, 3), label, Style::new());
+            rows.iter_mut().for_each(|row| row.indent(" ", Style::new()));
+            let above = Row::styled("above", Style::new());
+            let all = [&above].into_iter().chain(&rows).chain([&above]);
+            assert_eq!(copied_text(all.map(|row| (row, 0..u16::MAX))), format!("above\n{label}\nabove"));
+        }
     }
 }
