@@ -249,7 +249,11 @@ impl SessionsDialog {
 
     fn begin_change(&mut self, path: PathBuf, action: &str) {
         if self.current.as_ref() == Some(&path) {
-            self.note = Some("This session is open; /name renames it.".to_owned());
+            let note = match action {
+                "app.session.rename" => "This session is open; /name renames it.",
+                _ => "This session is open; open another one to delete it.",
+            };
+            self.note = Some(note.to_owned());
             return;
         }
         self.mode = match action {

@@ -185,7 +185,9 @@ fn deletion_is_confirmed_and_the_open_session_is_kept() {
     list.press(KeyCode::Char('x'));
     let here = hit(session("here", "", 9), HitRank::Message, "x", 0..1);
     list.dialog.on_done(SessionsDone::Found { request: 1, is_first: true, hits: vec![here], is_done: true });
-    assert_eq!((list.ctrl('d'), list.ctrl('r')), (None, None));
+    assert_eq!(list.ctrl('d'), None);
+    assert!(list.screen(80, 20).contains("This session is open; open another one to delete it."));
+    assert_eq!(list.ctrl('r'), None);
     assert!(list.screen(80, 20).contains("This session is open; /name renames it."));
 }
 
