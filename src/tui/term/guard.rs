@@ -309,17 +309,18 @@ fn leave_sequence(alternate: bool) -> String {
     .concat()
 }
 
-/// Leaving the alternate screen restores the saved cursor, whether that screen is shown or not.
 const SAVE_CURSOR: &str = "\x1b7";
+const RESTORE_CURSOR: &str = "\x1b8";
 
 /// Disables what programs on the alternate screen enable: mouse reports of all kinds, application keys, another
-/// character set, and what pi itself disables.
+/// character set, and what pi itself disables. Some of that moves the cursor, and only some terminals restore it
+/// when a program leaves the alternate screen without having entered it.
 fn undo_sequence() -> String {
     let mouse = "\x1b[?9l\x1b[?1000l\x1b[?1003l\x1b[?1005l\x1b[?1015l\x1b[?1016l";
     let keys = "\x1b[?1l\x1b>\x1b[?66l\x1b[=0u";
     let text = "\x1b[r\x1b[?6l\x1b[4l\x1b[?7h\x1b(B\x0f";
     let reset = "\x1b[0m\x1b[0 q\x1b[?25h\x1b[?1004l\x1b[?2004l\x1b[>4;0m";
-    [mouse, MOUSE_OFF, keys, text, reset, "\x1b[?1049l"].concat()
+    [mouse, MOUSE_OFF, keys, text, reset, RESTORE_CURSOR, "\x1b[?1049l"].concat()
 }
 
 #[cfg(test)]
@@ -336,6 +337,14 @@ mod tests {
             assert!(before.contains("\x1b[0m\x1b[H\x1b[J"), "{end:?}");
         }
         assert!(!leave_sequence(false).contains("\x1b[J"));
+    }
+
+    #[test]
+    fn cursor_is_restored_after_what_moves_it() {
+        let undo = undo_sequence();
+        let (before, after) = undo.split_once(RESTORE_CURSOR).unwrap();
+        assert!(before.contains("\x1b[r\x1b[?6l"));
+        assert_eq!(after, "\x1b[?1049l");
     }
 
     #[test]
