@@ -343,6 +343,9 @@ async fn an_editor_that_is_killed_leaves_no_modes_behind() {
         let log = pty.text_log();
         assert!(log.rfind("\x1b[?1000l") > log.rfind("\x1b[?1000h"), "{screen}: {end}");
         assert!(log.rfind("\x1b[?1049l") > log.rfind("\x1b[?1049h"), "{screen}: {end}");
+        if end.starts_with("kill") {
+            assert!(log.rfind("\x1b]0;π") > log.rfind("\x1b[22;0t"), "{screen}: the title is pi's again");
+        }
         assert_restored(&pty.log());
         pty.keys("exit\r");
         pty.end();

@@ -65,6 +65,8 @@ pub(super) struct Terminal {
     is_lent: bool,
     /// When the user last resumed pi.
     pub(super) resumed_at: Option<Duration>,
+    /// The last title of the window.
+    title: Option<Control>,
 }
 
 /// What shells do with jobs.
@@ -133,6 +135,7 @@ impl Terminal {
             moved_at: Duration::ZERO,
             is_lent: false,
             resumed_at: None,
+            title: None,
         }
     }
 
@@ -367,7 +370,17 @@ impl Terminal {
     /// # Errors
     /// If the terminal cannot be written to.
     pub(super) fn control(&mut self, control: &Control) -> io::Result<()> {
+        if let Control::Title(_) = control {
+            self.title = Some(control.clone());
+        }
         self.ui.screen.control(control)
+    }
+
+    /// Takes the terminal over again, which got its own title back meanwhile.
+    fn take_again(&mut self) -> io::Result<()> {
+        self.guard.take_again()?;
+        self.signals.forget_keys();
+        self.title.as_ref().map_or(Ok(()), |title| self.ui.screen.control(title))
     }
 
     /// Returns the terminal to the shell until the user resumes pi.
@@ -478,8 +491,7 @@ impl Terminal {
             self.ui.lay_out_since(app, &below.places);
         }
         self.guard.give_back();
-        self.guard.take_again()?;
-        self.signals.forget_keys();
+        self.take_again()?;
         if let Some(full) = &mut self.full {
             full.resume();
             return Ok(());
@@ -505,9 +517,8 @@ impl Terminal {
 
     /// Takes the terminal over again from another program.
     fn reclaim(&mut self) -> io::Result<()> {
-        self.guard.take_again()?;
+        self.take_again()?;
         self.is_lent = false;
-        self.signals.forget_keys();
         if self.full.is_none() {
             let (size, cursor) = self.returned();
             self.ui.screen.resume(size, cursor);
