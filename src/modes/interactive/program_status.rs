@@ -21,6 +21,8 @@ pub(super) struct ProgramStatus {
     pub(super) is_shown: bool,
     /// The error of the last answer of the run.
     failure: Option<String>,
+    /// Whether a question of the session waits for its answer.
+    is_asking: bool,
     last: Option<Control>,
 }
 
@@ -49,6 +51,9 @@ impl ProgramStatus {
     }
 
     fn status(&mut self, event: &SessionEvent, session: &SessionState) -> Option<Control> {
+        if let SessionEvent::QuestionClosed { .. } | SessionEvent::Opened(_) = event {
+            self.is_asking = false;
+        }
         let status = |state, kind, message: String| {
             Some(Control::Status { state, kind, message: message.chars().take(MAX_CHARS).collect() })
         };
@@ -68,6 +73,7 @@ impl ProgramStatus {
                 status(ProgramState::Working, None, name())
             }
             SessionEvent::Question(question) => {
+                self.is_asking = true;
                 let (kind, title) = match question.kind {
                     QuestionKind::Trust => ("permission", "Trust this folder?"),
                     QuestionKind::ToolCall(_) => ("permission", "Allow a tool call?"),
@@ -75,6 +81,8 @@ impl ProgramStatus {
                 };
                 status(ProgramState::Blocked, Some(kind), title.to_owned())
             }
+            // A run that a limit of cost ends has settled while its question waits.
+            SessionEvent::Settled { .. } if self.is_asking => None,
             SessionEvent::QuestionClosed { .. } if session.phase != Phase::Idle => {
                 status(ProgramState::Working, None, name())
             }
@@ -143,10 +151,11 @@ mod tests {
             options: vec![],
             default: 0,
         };
+        let question = Arc::new(question);
         let states = told(vec![
             working(),
             working(),
-            (SessionEvent::Question(Arc::new(question)), Phase::Running),
+            (SessionEvent::Question(Arc::clone(&question)), Phase::Running),
             (SessionEvent::QuestionClosed { id: QuestionId::new(1) }, Phase::Running),
             (SessionEvent::Settled { aborted: false }, Phase::Idle),
             working(),
@@ -161,6 +170,14 @@ mod tests {
             "Idle - ",
         ];
         assert_eq!(states, expected);
+        // One about a limit of cost waits after the run.
+        let states = told(vec![
+            working(),
+            (SessionEvent::Question(question), Phase::Running),
+            (SessionEvent::Settled { aborted: true }, Phase::Idle),
+            (SessionEvent::QuestionClosed { id: QuestionId::new(1) }, Phase::Idle),
+        ]);
+        assert_eq!(states, ["Working - fix the lamp", "Blocked permission Trust this folder?", "Idle - "]);
     }
 
     #[test]
