@@ -39,15 +39,18 @@ pub(super) fn is_shown(env: &Env) -> Option<bool> {
 impl ProgramStatus {
     /// Tells the terminal about an event; `session` is the state after it.
     pub(super) fn follow(&mut self, event: &SessionEvent, session: &SessionState, out: &mut Vec<Effect>) {
-        if !self.is_shown {
-            return;
-        }
         if let Some(control) = self.status(event, session)
+            && self.is_shown
             && self.last.as_ref() != Some(&control)
         {
             self.last = Some(control.clone());
             out.push(ScreenEffect::Control(control).into());
         }
+    }
+
+    /// The first line of the error that the run ends with, until it has settled.
+    pub(super) fn failure(&self) -> Option<&str> {
+        Some(self.failure.as_deref()?.lines().next().unwrap_or_default())
     }
 
     fn status(&mut self, event: &SessionEvent, session: &SessionState) -> Option<Control> {
@@ -92,11 +95,10 @@ impl ProgramStatus {
             SessionEvent::Settled { aborted: false } | SessionEvent::CompactionEnded { .. }
                 if session.phase == Phase::Idle =>
             {
-                match self.failure.take() {
-                    Some(failure) => {
-                        let first = failure.lines().next().unwrap_or_default().to_owned();
-                        status(ProgramState::Error, None, first)
-                    }
+                let failure = self.failure().map(str::to_owned);
+                self.failure = None;
+                match failure {
+                    Some(failure) => status(ProgramState::Error, None, failure),
                     None => status(ProgramState::Done, None, name()),
                 }
             }
