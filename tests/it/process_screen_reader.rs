@@ -129,3 +129,25 @@ async fn after_a_stop_it_says_whose_turn_it_is_and_what_it_asks() {
     pty.keys("exit\r");
     pty.end();
 }
+
+/// The run has settled while the question waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn question_about_a_limit_leaves_the_turn_to_its_answer() {
+    let calls = || Reply::sse(chat::calls(&[("bash", json!({"command": "echo out"}))]));
+    let server = SseServer::start([calls(), calls()]).await;
+    let home = TestHome::with_server(server.url()).settings(&json!({ "budget": { "turns": 1 } }));
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    pty.keys("run both\r");
+    pty.wait_text("The agent waits for your answer.");
+    pty.keys("2\r");
+    pty.wait_text("has taken 2 answers");
+    pty.keys("1\r");
+    pty.wait_text("It is your turn.");
+    pty.keys("/quit\r");
+    let (status, _, log) = pty.end();
+    assert!(status.success());
+    let text = written(&log);
+    assert_eq!(text.matches("The agent waits for your answer.").count(), 2, "{text}");
+    assert_eq!(text.matches("our turn.").count(), 1, "{text}");
+}

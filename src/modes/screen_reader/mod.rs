@@ -266,10 +266,15 @@ impl Talk {
 
     /// Sends a command, and says why it was rejected.
     fn request(&self, command: SessionCommand) {
+        let is_answer = matches!(command, SessionCommand::Answer { .. });
         let answer = self.handle.post(command);
+        let state = self.handle.reader();
         tokio::spawn(async move {
-            if let Err(error) = answer.await {
-                say(&[format!("Error: {error}")]);
+            match answer.await {
+                Err(error) => say(&[format!("Error: {error}")]),
+                // The question may have been all that was left to do.
+                Ok(_) if is_answer && !state().is_busy() => say(&[activity(&state()).to_owned()]),
+                Ok(_) => {}
             }
         });
     }

@@ -46,6 +46,8 @@ pub(super) struct Narrator {
     output: String,
     /// The last answer with text, as the model gave it.
     last_answer: String,
+    /// Whether a question of the session waits for its answer.
+    is_asking: bool,
 }
 
 impl Narrator {
@@ -102,7 +104,12 @@ impl Narrator {
             SessionEvent::Ended { reason } => one(format!("Error: the session stopped: {reason}")),
             SessionEvent::Settled { aborted } => {
                 self.leaving.clear();
-                one(if *aborted { "Interrupted. Your turn." } else { "Done. Your turn." })
+                one(match aborted {
+                    // It asks whether to continue.
+                    _ if self.is_asking => "The agent waits for your answer.",
+                    true => "Interrupted. Your turn.",
+                    false => "Done. Your turn.",
+                })
             }
             SessionEvent::QueueReturned(taken) => {
                 for prompt in taken.steering.iter().chain(&taken.follow_up) {
@@ -123,9 +130,11 @@ impl Narrator {
             | SessionEvent::Navigated(_)
             | SessionEvent::EntryAppended(_)
             | SessionEvent::SettingsChanged { .. }
-            | SessionEvent::ProjectChanged
-            | SessionEvent::Question(_)
-            | SessionEvent::QuestionClosed { .. } => Vec::new(),
+            | SessionEvent::ProjectChanged => Vec::new(),
+            SessionEvent::Question(_) | SessionEvent::QuestionClosed { .. } => {
+                self.is_asking = matches!(event, SessionEvent::Question(_));
+                Vec::new()
+            }
         }
     }
 
