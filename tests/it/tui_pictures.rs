@@ -128,6 +128,17 @@ impl Stage {
         Self { doc: Doc::default(), screen, store }
     }
 
+    /// One that shows a picture of two rows, which is ready in each format.
+    fn with_picture(format: PictureFormat) -> (Self, PictureKey) {
+        let mut stage = Self::new(Size::new(20, 8));
+        let picture = key(1, format, 8, 2);
+        put(&stage.store, picture);
+        stage.store.put_image(picture.id, b"png").unwrap();
+        stage.append(shown(picture));
+        stage.draw(&[]);
+        (stage, picture)
+    }
+
     /// Adds settled rows above a dock of one row.
     fn append(&mut self, rows: Vec<Row>) {
         self.doc.rows.pop();
@@ -209,12 +220,7 @@ fn a_picture_that_comes_late_is_drawn_where_its_rows_are_then() {
 #[test]
 fn pictures_are_drawn_again_after_another_program_had_the_screen() {
     for format in [PictureFormat::Kitty, PictureFormat::Sixel] {
-        let mut stage = Stage::new(Size::new(20, 8));
-        let picture = key(1, format, 8, 2);
-        put(&stage.store, picture);
-        stage.store.put_image(picture.id, b"png").unwrap();
-        stage.append(shown(picture));
-        stage.draw(&[]);
+        let (mut stage, picture) = Stage::with_picture(format);
         let sent = if format.has_placeholders() { "\x1b_Ga=t,f=100,i=2,q=2,m=0;cG5n\x1b\\" } else { STRIP };
         assert!(stage.screen.sink_mut().take_log().contains(sent));
         stage.draw(&[]);
@@ -235,12 +241,7 @@ fn pictures_are_drawn_again_after_another_program_had_the_screen() {
 #[test]
 fn pictures_over_the_text_are_drawn_again_after_another_screen() {
     for format in [PictureFormat::Kitty, PictureFormat::Sixel, PictureFormat::Iterm] {
-        let mut stage = Stage::new(Size::new(20, 8));
-        let picture = key(1, format, 8, 2);
-        put(&stage.store, picture);
-        stage.store.put_image(picture.id, b"png").unwrap();
-        stage.append(shown(picture));
-        stage.draw(&[]);
+        let (mut stage, _) = Stage::with_picture(format);
         stage.screen.sink_mut().take_log();
         stage.screen.return_to();
         stage.draw(&[]);
