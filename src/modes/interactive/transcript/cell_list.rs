@@ -538,6 +538,11 @@ impl CellList {
         cells.map(|index| self.start_of(index))
     }
 
+    /// Whether a cell does not change any more.
+    pub(super) fn is_settled(&self, index: usize) -> bool {
+        self.slots.get(index).is_some_and(|slot| slot.cell.is_settled())
+    }
+
     pub(super) fn has_live(&self) -> bool {
         self.first_live < self.slots.len()
     }

@@ -14,7 +14,7 @@ pub(in super::super) struct Places {
     /// Number of rows.
     len: usize,
     /// The end of the last cell: rows that arrive later begin there.
-    end: Option<RowPlace>,
+    end: Option<MarkedRow>,
     /// The cell that is arriving, and rows of it that can be the first ones after rows that left the screen.
     arriving: Option<(usize, Vec<(usize, LinePlace)>)>,
 }
@@ -28,9 +28,9 @@ struct CellPlaces {
     is_settled: bool,
 }
 
-/// The place of one row.
+/// One row of them, by the text around it.
 #[derive(Debug, Clone, Copy)]
-struct RowPlace {
+struct MarkedRow {
     /// Index of its cell.
     cell: usize,
     /// `None` for a row that belongs to no cell.
@@ -47,13 +47,13 @@ impl Places {
             index,
             start,
             marks: RowMark::of(rows.iter().chain([&end])).collect(),
-            is_settled: start + rows.len() <= cells.stable(),
+            is_settled: cells.is_settled(index),
         });
         let last = cells.cell_at(cells.len().saturating_sub(1)).map(|(index, _)| index);
-        let end = last.map(|index| RowPlace {
+        let end = last.map(|index| MarkedRow {
             cell: index,
             mark: RowMark::end_of(cells.rows_of(index)),
-            is_settled: cells.len() <= cells.stable(),
+            is_settled: cells.is_settled(index),
         });
         Self { cells: places.collect(), len: cells.len(), end, arriving }
     }
@@ -71,14 +71,14 @@ impl Places {
     }
 
     /// The place of row `old`. The row after the last one is the end of its cell.
-    fn find(&self, old: usize) -> Option<RowPlace> {
+    fn find(&self, old: usize) -> Option<MarkedRow> {
         if old >= self.len {
             return self.end;
         }
         let found = self.cells.partition_point(|cell| cell.start <= old).checked_sub(1)?;
         let cell = self.cells.get(found)?;
         let mark = cell.marks.get(old - cell.start).copied();
-        Some(RowPlace { cell: cell.index, mark, is_settled: cell.is_settled })
+        Some(MarkedRow { cell: cell.index, mark, is_settled: cell.is_settled })
     }
 }
 
@@ -103,7 +103,7 @@ impl Relayout for MovedRows<'_> {
     }
 
     fn row(&self, old: usize) -> Option<usize> {
-        let RowPlace { cell, mark, is_settled } = self.places.find(old)?;
+        let MarkedRow { cell, mark, is_settled } = self.places.find(old)?;
         let end = Row::default();
         let rows = self.cells.rows_of(cell).iter().chain([&end]);
         let found = if is_settled { mark?.find_in_whole(rows) } else { mark?.find(rows) };
@@ -114,7 +114,7 @@ impl Relayout for MovedRows<'_> {
         if let Some(row) = self.row(old) {
             return row;
         }
-        let Some(RowPlace { cell, mark, .. }) = self.places.find(old) else { return 0 };
+        let Some(MarkedRow { cell, mark, .. }) = self.places.find(old) else { return 0 };
         match mark {
             Some(mark) => self.cells.start_of(cell) + mark.find_before(self.cells.rows_of(cell)),
             None => self.cells.start_of(cell + 1),

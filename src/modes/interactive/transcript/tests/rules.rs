@@ -69,6 +69,38 @@ fn rows_that_arrive_before_a_layout_at_another_width_follow_those_that_were_ther
     assert!(text(next..transcript.len()).contains("and more"));
 }
 
+/// A diagram that becomes its source leaves only the text behind it to find a row by, which may grow.
+#[test]
+fn end_of_an_answer_with_a_diagram_is_found_once_it_does_not_grow() {
+    use crate::tui::term::Relayout as _;
+
+    const DIAGRAM: &str = "```mermaid\ngraph TD\n  A[Start] --> B[Do it]\n  A --> C[Stop]\n```\n\nTail.\n\n";
+    for grows in [true, false] {
+        let mut stage = TranscriptStage::new();
+        stage.answer().begin(0, BlockKind::Text).delta(0, DIAGRAM);
+        if !grows {
+            let content = vec![says(DIAGRAM)];
+            stage.agent(AgentEvent::MessageEnd(Arc::new(answer(StopReason::Stop, content))));
+        }
+        assert!(stage.text(80).contains('┌'));
+        let len = stage.transcript.len();
+        assert!(!grows || stage.transcript.stable() + 1 >= len, "all of it may be settled");
+        let places = stage.transcript.places(0..len);
+        if grows {
+            stage.delta(0, "More words.\n\n");
+        }
+        assert!(stage.text(20).contains("graph TD"));
+        let transcript = &stage.transcript;
+        let (row, near) = (transcript.moved(&places).row(len), transcript.moved(&places).near(len));
+        if grows {
+            let more = (0..transcript.len()).find(|at| transcript.row(*at).text().contains("More")).unwrap();
+            assert!(row.is_none_or(|row| row <= more) && near <= more, "{row:?} {near} {more}");
+        } else {
+            assert_eq!((row, near), (Some(transcript.len()), transcript.len()));
+        }
+    }
+}
+
 #[test]
 fn a_replay_draws_the_end_and_says_that_there_is_more() {
     let mut stage = TranscriptStage::new();
