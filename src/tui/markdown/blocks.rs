@@ -13,6 +13,7 @@ use pulldown_cmark::{
     Alignment, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd,
 };
 
+use super::super::text::without_controls;
 use super::math;
 use crate::util::flanks::{Marked, without_marks};
 
@@ -104,8 +105,17 @@ pub(super) struct ItemBlock {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Table {
     pub(super) alignments: Vec<Alignment>,
+    /// The line below the head, as it was written.
+    pub(super) rule: String,
     /// The first row is the header.
-    pub(super) rows: Vec<Vec<Vec<Inline>>>,
+    pub(super) rows: Vec<TableRow>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TableRow {
+    /// The line, as it was written.
+    pub(super) source: String,
+    pub(super) cells: Vec<Vec<Inline>>,
 }
 
 /// Text with one style. A line break is the text `"\n"`.
@@ -260,10 +270,23 @@ fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>) -> Vec<Block>
         if let Event::Start(Tag::CodeBlock(_)) = event {
             let source = text.get(range).unwrap_or_default();
             (builder.marks, builder.is_closed) = (super::code::marks(source), super::code::is_closed(source));
+        } else if let Event::Start(Tag::Table(_) | Tag::TableHead | Tag::TableRow) = event {
+            builder.table_line = table_line(&event, text.get(range).unwrap_or_default());
         }
         builder.event(event);
     }
     builder.finish()
+}
+
+/// The line of a row of a table, or, where the table begins, the one below its head.
+fn table_line(event: &Event<'_>, source: &str) -> String {
+    let mut lines = source.lines();
+    let line = match event {
+        // Marks of the quotes that the table is in are no part of it.
+        Event::Start(Tag::Table(_)) => lines.nth(1).map(|line| line.trim_start_matches(['>', ' ', '\t'])),
+        _ => lines.next(),
+    };
+    without_controls(&without_marks(line.unwrap_or_default().trim()))
 }
 
 /// Whether a block or an item begins. Paragraphs of lists without blank lines have no event.
@@ -360,6 +383,8 @@ struct Builder {
     is_closed: bool,
     html: Option<String>,
     table: Option<Table>,
+    /// The line of the table or the row that begins.
+    table_line: String,
     bold: usize,
     italic: usize,
     strike: usize,
@@ -451,11 +476,13 @@ impl Builder {
             }
             Tag::Table(alignments) => {
                 self.close_leaf();
-                self.table = Some(Table { alignments, rows: Vec::new() });
+                let rule = std::mem::take(&mut self.table_line);
+                self.table = Some(Table { alignments, rule, rows: Vec::new() });
             }
             Tag::TableHead | Tag::TableRow => {
+                let source = std::mem::take(&mut self.table_line);
                 if let Some(table) = &mut self.table {
-                    table.rows.push(Vec::new());
+                    table.rows.push(TableRow { source, cells: Vec::new() });
                 }
             }
             Tag::TableCell => self.leaf = Some(Leaf::Cell),
@@ -495,7 +522,7 @@ impl Builder {
                 (self.leaf, self.ends_line) = (None, false);
                 let inlines = std::mem::take(&mut self.inlines);
                 if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
-                    row.push(inlines);
+                    row.cells.push(inlines);
                 }
             }
             TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
@@ -677,6 +704,36 @@ mod tests {
         ]);
         let line = (indent, mark, text).prop_map(|(indent, mark, text)| format!("{indent}{mark}{text}"));
         prop::collection::vec(line, 0..16).prop_map(|lines| lines.join("\n"))
+    }
+
+    /// The tables among blocks and in them.
+    fn tables(blocks: &[Block]) -> Vec<&Table> {
+        fn inside(block: &Block) -> Vec<&Table> {
+            match block {
+                Block::Table(table) => vec![table],
+                Block::Quote(blocks) => tables(blocks),
+                Block::List(list) => {
+                    let blocks = list.items.iter().flat_map(|item| &item.blocks);
+                    blocks.flat_map(|item| tables(std::slice::from_ref(&item.block))).collect()
+                }
+                _ => Vec::new(),
+            }
+        }
+        blocks.iter().flat_map(inside).collect()
+    }
+
+    #[test]
+    fn rows_of_tables_keep_their_lines() {
+        let lines = ["|a|  b |", "|:--|:-----:|", "| **1** | `x\\|y` |", "宽 | **中。**后", "| 1 |"];
+        for (first, rest) in [("", ""), ("> ", "> "), ("- ", "  "), ("1. > ", "   > "), ("> - ", ">   ")] {
+            let written = lines.map(|line| format!("\n{rest}{line}")).concat();
+            let written = written.replacen(&format!("\n{rest}"), first, 1);
+            let blocks = parse(&written, &Definitions::new());
+            let [table] = tables(&blocks)[..] else { panic!("{written}: {blocks:?}") };
+            let mut kept: Vec<&str> = table.rows.iter().map(|row| row.source.as_str()).collect();
+            kept.insert(1, &table.rule);
+            assert_eq!(kept, lines, "{written}");
+        }
     }
 
     #[test]

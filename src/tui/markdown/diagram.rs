@@ -9,7 +9,7 @@ use ratatui::style::Style;
 
 use crate::util::counted;
 
-use super::super::text::{Row, Run, copied_together, sanitize};
+use super::super::text::{Row, Run, copied_together, without_controls};
 use super::super::theme::{Theme, Token};
 use super::mermaid::{self, Ink, Undrawn};
 use super::render::MarkdownOptions;
@@ -118,7 +118,7 @@ fn hint(reason: Undrawn, room: u16, theme: &Theme) -> Option<Row> {
 /// The source as a code block, without control characters except tabs. The fence is longer than all
 /// backticks in the source.
 fn copied(source: &str) -> String {
-    let source = source.split('\t').map(sanitize).collect::<Vec<_>>().join("\t");
+    let source = without_controls(source);
     let longest = source.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}mermaid\n{source}{fence}")

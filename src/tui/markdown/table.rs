@@ -32,7 +32,7 @@ pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec
         .enumerate()
         .map(|(row_idx, row)| {
             let style = if row_idx == 0 { base.add_modifier(Modifier::BOLD) } else { base };
-            let inlines = |column: usize| row.get(column).map_or(&[][..], Vec::as_slice);
+            let inlines = |column: usize| row.cells.get(column).map_or(&[][..], Vec::as_slice);
             (0..n_columns).map(|column| cx.runs(inlines(column), style)).collect()
         })
         .collect();
@@ -40,18 +40,18 @@ pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec
     let wrapped: Option<Vec<WrappedCells>> =
         widths.as_ref().map(|widths| cells.iter().map(|row| wrap_cells(row, widths)).collect());
     let (Some(widths), Some(wrapped)) = (widths, wrapped.filter(|rows| !has_towers(rows))) else {
-        return stacked(&cells, &table.alignments, total, base);
+        return stacked(&cells, table, total, base);
     };
 
     let border = base.patch(cx.theme.style(Token::MdCodeBlockBorder));
     let mut rows = vec![rule("┌", "┬", "┐", &widths, border).as_frame()];
-    for (row_idx, (row, wrapped)) in cells.iter().zip(&wrapped).enumerate() {
+    for (row_idx, (row, wrapped)) in table.rows.iter().zip(&wrapped).enumerate() {
         // Only the head is ruled off: lines between all rows are harder to read.
         if row_idx == 1 {
-            let line = rule("├", "┼", "┤", &widths, border).copied_as(source_rule(&table.alignments));
+            let line = rule("├", "┼", "┤", &widths, border).copied_as(table.rule.as_str());
             rows.push(line.as_table_rule());
         }
-        rows.extend(table_row(row, wrapped, &widths, &table.alignments, border));
+        rows.extend(table_row(&row.source, wrapped, &widths, &table.alignments, border));
     }
     rows.push(rule("└", "┴", "┘", &widths, border).as_frame());
     rows
@@ -121,7 +121,7 @@ fn word_width(runs: &[Run]) -> usize {
 }
 
 fn table_row(
-    row: &[Vec<Run>],
+    source: &str,
     wrapped: &WrappedCells,
     widths: &[usize],
     alignments: &[Alignment],
@@ -147,25 +147,7 @@ fn table_row(
             out
         })
         .collect();
-    copied_together(rows, &source_line(row))
-}
-
-/// The row as Markdown.
-fn source_line(row: &[Vec<Run>]) -> String {
-    let cells: Vec<String> =
-        row.iter().map(|cell| text_of(cell).replace('|', "\\|").replace('\n', "<br>")).collect();
-    format!("| {} |", cells.join(" | "))
-}
-
-/// The line below the head as Markdown.
-fn source_rule(alignments: &[Alignment]) -> String {
-    let rule = |alignment: &Alignment| match alignment {
-        Alignment::None => "---",
-        Alignment::Left => ":--",
-        Alignment::Center => ":-:",
-        Alignment::Right => "--:",
-    };
-    format!("| {} |", alignments.iter().map(rule).collect::<Vec<_>>().join(" | "))
+    copied_together(rows, source)
 }
 
 fn rule(left: &str, middle: &str, right: &str, widths: &[usize], style: Style) -> Row {
@@ -174,21 +156,21 @@ fn rule(left: &str, middle: &str, right: &str, widths: &[usize], style: Style) -
 }
 
 /// Each row as lines of `column: cell`, with a blank row between them.
-fn stacked(cells: &[Vec<Vec<Run>>], alignments: &[Alignment], total: u16, base: Style) -> Vec<Row> {
+fn stacked(cells: &[Vec<Vec<Run>>], table: &Table, total: u16, base: Style) -> Vec<Row> {
     let Some((head, body)) = cells.split_first() else { return Vec::new() };
-    let source_head = format!("{}\n{}", source_line(head), source_rule(alignments));
+    let mut sources = table.rows.iter().map(|row| row.source.as_str());
+    let source_head = format!("{}\n{}", sources.next().unwrap_or_default(), table.rule);
     if body.is_empty() {
         let names = head.iter().map(|runs| text_of(runs)).collect::<Vec<_>>().join(" | ");
         let rows = Wrap::new(total).text(&names, base.add_modifier(Modifier::BOLD));
         return lines_together(rows, &source_head);
     }
     let mut rows: Vec<Row> = Vec::new();
-    for (row_idx, row) in body.iter().enumerate() {
+    for (row_idx, (row, source)) in body.iter().zip(sources).enumerate() {
         if row_idx > 0 {
             rows.push(Row::default().as_frame());
         }
-        let source = source_line(row);
-        let source = if row_idx == 0 { format!("{source_head}\n{source}") } else { source };
+        let source = if row_idx == 0 { format!("{source_head}\n{source}") } else { source.to_owned() };
         let lines = head.iter().zip(row).flat_map(|(name, cell)| named_cell(name, cell, total, base));
         rows.extend(lines_together(lines.collect(), &source));
     }

@@ -23,7 +23,7 @@ pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture}
 pub use row::{LinkTarget, PromptMark, Row, Run, visible_runs};
 pub use sanitize::{
     TAB_WIDTH, sanitize, sanitize_line, visible, visible_line, visible_marks, visible_name, visible_replaced,
-    visible_source,
+    visible_source, without_controls,
 };
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};
 pub use width::{grapheme_width, graphemes, is_uncertain, width};

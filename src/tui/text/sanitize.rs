@@ -59,6 +59,11 @@ pub fn visible_line(text: &str) -> String {
     if shown.contains('\n') { words.join(" ") } else { shown.into_owned() }
 }
 
+/// Like [`sanitize`], with tabs as they are, for text that is copied.
+pub fn without_controls(text: &str) -> String {
+    text.split('\t').map(sanitize).collect::<Vec<_>>().join("\t")
+}
+
 /// Like [`visible`], for the name of a file: line breaks and tabs are spelt out too.
 pub fn visible_name(name: &str) -> Cow<'_, str> {
     match is_all_visible(name) && !name.contains('\n') {
