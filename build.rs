@@ -33,6 +33,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(order::link_in_order(out)?)
 }
 
+/// Files whose languages most code is written in. Their grammars lie together: a page fault loads what lies
+/// around them.
+const COMMON: &str =
+    "rs py ts tsx js json sh diff toml yaml md go c cpp java cs html css sql rb php swift kt Dockerfile";
+
 /// Writes each grammar once, one after the other, and an index of them.
 fn write_grammars(out: &Path) -> Result<(), Box<dyn Error>> {
     let mut grammars = SyntaxSetBuilder::new();
@@ -43,13 +48,40 @@ fn write_grammars(out: &Path) -> Result<(), Box<dyn Error>> {
     let extensions: Vec<String> =
         grammars.syntaxes().iter().map(|syntax| syntax.file_extensions.join("\n")).collect();
     let set = without_index(&grammars);
-    let (mut index, mut dump) = (Vec::new(), Vec::new());
-    for ((syntax, needs), extensions) in set.syntaxes().iter().zip(&needs).zip(&extensions) {
-        postcard::to_io(syntax, &mut dump)?;
-        index.push(Language { name: &syntax.name, extensions, needs, end: dump.len().try_into()? });
+    let mut dump = Vec::new();
+    let mut places = vec![(0, 0); needs.len()];
+    for language in common_first(&extensions, &needs)? {
+        let start = dump.len().try_into()?;
+        postcard::to_io(&set.syntaxes()[language], &mut dump)?;
+        places[language] = (start, dump.len().try_into()?);
     }
+    let of_languages = set.syntaxes().iter().zip(&needs).zip(&extensions).zip(places);
+    let index: Vec<Language<'_>> = of_languages
+        .map(|(((syntax, needs), extensions), (start, end))| Language {
+            name: &syntax.name,
+            extensions,
+            needs,
+            start,
+            end,
+        })
+        .collect();
     fs::write(out.join("grammars.idx"), postcard::to_allocvec(&index)?)?;
     Ok(fs::write(out.join("grammars.bin"), dump)?)
+}
+
+/// All languages, first those of common files and what their grammars need.
+fn common_first(extensions: &[String], needs: &[Vec<u8>]) -> Result<Vec<usize>, Box<dyn Error>> {
+    let mut order = Vec::new();
+    for common in COMMON.split(' ') {
+        let has_it = |extensions: &String| extensions.lines().any(|extension| extension == common);
+        let language =
+            extensions.iter().rposition(has_it).ok_or_else(|| format!("no grammar for {common}"))?;
+        order.extend(needs[language].iter().map(|&index| usize::from(index)));
+    }
+    order.extend(0..needs.len());
+    let mut seen = BTreeSet::new();
+    order.retain(|&language| seen.insert(language));
+    Ok(order)
 }
 
 /// For each language, those whose grammars its own one needs, in ascending order.

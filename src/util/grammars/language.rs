@@ -11,6 +11,7 @@ pub(super) struct Language<'a> {
     /// The places in the index of all languages whose grammars its own one needs, itself included,
     /// ascending.
     pub(super) needs: &'a [u8],
-    /// Where its grammar ends in `grammars.bin`; it begins where the one before ends.
+    /// Where its grammar is in `grammars.bin`.
+    pub(super) start: u32,
     pub(super) end: u32,
 }

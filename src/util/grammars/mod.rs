@@ -119,8 +119,8 @@ impl Grammars {
     }
 
     fn grammar(&self, index: usize) -> &'static [u8] {
-        let end = |index: usize| self.languages[index].end as usize;
-        &GRAMMARS[index.checked_sub(1).map_or(0, end)..end(index)]
+        let Language { start, end, .. } = self.languages[index];
+        &GRAMMARS[start as usize..end as usize]
     }
 }
 
