@@ -184,9 +184,8 @@ fn check_output_file(file: &Path) -> anyhow::Result<()> {
     anyhow::bail!(UsageError(format!("cannot write the last answer to {}: {problem}", file.display())))
 }
 
-/// A runtime with `n_workers` threads besides this one.
-fn runtime(builder: Builder, n_workers: usize) -> anyhow::Result<Runtime> {
-    runtime::build(builder, n_workers).context(
+fn runtime(builder: Builder) -> anyhow::Result<Runtime> {
+    runtime::build(builder).context(
         "the system cannot start another thread; close other programs, or raise the limit (ulimit -u)",
     )
 }
@@ -195,12 +194,12 @@ fn runtime(builder: Builder, n_workers: usize) -> anyhow::Result<Runtime> {
 fn background_runtime() -> anyhow::Result<Runtime> {
     let mut threads = Builder::new_multi_thread();
     threads.worker_threads(1);
-    runtime(threads, 1)
+    runtime(threads)
 }
 
 /// A runtime whose tasks run on this thread.
 fn single_runtime() -> anyhow::Result<Runtime> {
-    runtime(Builder::new_current_thread(), 0)
+    runtime(Builder::new_current_thread())
 }
 
 /// Ends without waiting for blocked work.

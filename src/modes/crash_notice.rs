@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::config::{Crash, CrashContext, CrashLog, Dirs};
 use crate::session::{Services, SessionHandle};
 use crate::util::clock::Clock;
+use crate::util::runtime;
 
 use super::exit;
 use super::output::write_err;
@@ -60,6 +61,9 @@ pub(super) fn watch_session(handle: &SessionHandle) {
 
 /// Runs in the panic hook, where another panic would abort the process.
 fn on_panic(log: &CrashLog, file: &str, clock: &Clock, panic: &PanicHookInfo<'_>) {
+    if runtime::is_starting() {
+        return;
+    }
     let crash = Crash::of(panic);
     let context = context();
     let interface = interface_elsewhere();

@@ -178,7 +178,7 @@ impl Started {
         let mut builder = Builder::new_current_thread();
         let resting = answers.clone();
         builder.on_thread_park(move || resting.sleep());
-        let runtime = runtime::build(builder, 0)?;
+        let runtime = runtime::build(builder)?;
         let handle = runtime.handle().clone();
         give.send(runtime).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         let sleeper = Sleeper { thread: thread.thread().clone(), answers };

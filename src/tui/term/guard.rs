@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use super::output::write_out;
 use crate::util::os::{self, DriverModes};
+use crate::util::runtime;
 
 /// Why the terminal could not be taken over.
 #[derive(Debug, Error)]
@@ -241,7 +242,7 @@ fn install_panic_hook() {
         panic::set_hook(Box::new(move |panic| {
             // Restore the terminal first, so that the message is readable: on the main screen, below
             // its cursor.
-            if is_owner() && ENTERED.load(Ordering::SeqCst) {
+            if is_owner() && ENTERED.load(Ordering::SeqCst) && !runtime::is_starting() {
                 leave();
                 drop(write_out(BELOW_THE_CURSOR));
             }
