@@ -271,22 +271,29 @@ fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>) -> Vec<Block>
             let source = text.get(range).unwrap_or_default();
             (builder.marks, builder.is_closed) = (super::code::marks(source), super::code::is_closed(source));
         } else if let Event::Start(Tag::Table(_) | Tag::TableHead | Tag::TableRow) = event {
-            builder.table_line = table_line(&event, text.get(range).unwrap_or_default());
+            builder.table_line = table_line(&event, text, range, builder.open.is_empty());
         }
         builder.event(event);
     }
     builder.finish()
 }
 
-/// The line of a row of a table, or, where the table begins, the one below its head.
-fn table_line(event: &Event<'_>, source: &str) -> String {
+/// The line of a row of a table, or, where the table begins, the one below its head. Blanks before it are part
+/// of it, unless a list or quote is around it, whose own they may be.
+fn table_line(event: &Event<'_>, text: &str, range: Range<usize>, is_alone: bool) -> String {
+    let (before, source) = (text.get(..range.start).unwrap_or_default(), text.get(range).unwrap_or_default());
     let mut lines = source.lines();
     let line = match event {
-        // Marks of the quotes that the table is in are no part of it.
-        Event::Start(Tag::Table(_)) => lines.nth(1).map(|line| line.trim_start_matches(['>', ' ', '\t'])),
-        _ => lines.next(),
+        Event::Start(Tag::Table(_)) => lines.nth(1).unwrap_or_default(),
+        _ => lines.next().unwrap_or_default(),
     };
-    without_controls(&without_marks(line.unwrap_or_default().trim()))
+    let line = match event {
+        Event::Start(Tag::Table(_)) if is_alone => line.to_owned(),
+        Event::Start(Tag::Table(_)) => line.trim_start_matches(['>', ' ', '\t']).to_owned(),
+        _ if is_alone => [&before[before.trim_end_matches([' ', '\t']).len()..], line].concat(),
+        _ => line.to_owned(),
+    };
+    without_controls(&without_marks(&line))
 }
 
 /// Whether a block or an item begins. Paragraphs of lists without blank lines have no event.
@@ -724,7 +731,7 @@ mod tests {
 
     #[test]
     fn rows_of_tables_keep_their_lines() {
-        let lines = ["|a|  b |", "|:--|:-----:|", "| **1** | `x\\|y` |", "宽 | **中。**后", "| 1 |"];
+        let lines = ["|a|  b |  ", "|:--|:-----:| ", "| **1** | `x\\|y` |", " 宽 | **中。**后", "| 1 |\t"];
         for (first, rest) in [("", ""), ("> ", "> "), ("- ", "  "), ("1. > ", "   > "), ("> - ", ">   ")] {
             let written = lines.map(|line| format!("\n{rest}{line}")).concat();
             let written = written.replacen(&format!("\n{rest}"), first, 1);
@@ -732,7 +739,8 @@ mod tests {
             let [table] = tables(&blocks)[..] else { panic!("{written}: {blocks:?}") };
             let mut kept: Vec<&str> = table.rows.iter().map(|row| row.source.as_str()).collect();
             kept.insert(1, &table.rule);
-            assert_eq!(kept, lines, "{written}");
+            let expected = lines.map(|line| if first.is_empty() { line } else { line.trim_start() });
+            assert_eq!(kept, expected, "{written}");
         }
     }
 

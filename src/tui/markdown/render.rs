@@ -227,11 +227,14 @@ impl Cx<'_> {
             (drawn.n_final, drawn.is_open) = (0, true);
         }
         let blank = " ".repeat(super::super::text::width(mark));
+        let first_copied = first_copied(&drawn.rows);
         for (row_idx, row) in drawn.rows.iter_mut().enumerate() {
+            let is_first = row_idx == 0 || row_idx == first_copied;
+            let copied = if is_first { format!("[^{label}]: ") } else { "    ".to_owned() };
             if row_idx == 0 {
-                row.prefix(mark, self.style(Token::MdListBullet), &format!("[^{label}]: "));
+                row.prefix(mark, self.style(Token::MdListBullet), &copied);
             } else if !row.line.spans.is_empty() {
-                row.prefix(blank.clone(), Style::new(), "    ");
+                row.prefix(blank.clone(), Style::new(), &copied);
             }
             row.prefix_copied_lines("    ");
         }
@@ -278,12 +281,13 @@ impl Cx<'_> {
         }
         let [below_mark, below_bullet] =
             [mark, bullet].map(|text| " ".repeat(super::super::text::width(text)));
+        let first_copied = first_copied(&drawn.rows);
         for (row_idx, row) in drawn.rows.iter_mut().enumerate() {
             let blank = if row_idx < n_text_rows { &below_mark } else { &below_bullet };
             if row_idx == 0 {
                 row.prefix(mark, self.style(Token::MdListBullet), mark);
             } else if !row.line.spans.is_empty() {
-                row.prefix(blank.clone(), Style::new(), blank);
+                row.prefix(blank.clone(), Style::new(), if row_idx == first_copied { mark } else { blank });
             }
             row.prefix_copied_lines(blank);
         }
@@ -351,6 +355,11 @@ fn prefix_room(prefix: &str, total: u16) -> (&str, u16) {
         Some(left) if left >= MIN_TEXT => (prefix, left),
         _ => ("", total),
     }
+}
+
+/// The first row that is copied: a table begins with its frame.
+fn first_copied(rows: &[Row]) -> usize {
+    rows.iter().position(|row| !row.is_frame()).unwrap_or(0)
 }
 
 /// Wraps runs whose text may contain line breaks.

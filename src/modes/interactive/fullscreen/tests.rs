@@ -810,7 +810,8 @@ fn output_of_a_command_is_copied_with_its_tabs_whatever_the_width() {
 
 #[test]
 fn a_table_is_copied_as_markdown_and_a_cell_as_its_text() {
-    let table = "|name | meaning|\n|:----|:-:|\n| a\\|b | *something* long that\twraps in its `cell`|\nc | d";
+    let table =
+        "|name | meaning|\n|:----|:-:|\n| a\\|b | *something* long that\twraps in its `cell`|  \n c | d";
     // The narrower ones have no room for columns.
     for width in [14, 20, 30, 60] {
         let mut stage = answer(&format!("before\n\n{table}\n\nafter"));
@@ -822,6 +823,23 @@ fn a_table_is_copied_as_markdown_and_a_cell_as_its_text() {
         let (x, y) = stage.find("something");
         stage.drag((x, y), (x + 8, y));
         assert_eq!(stage.copied.last().unwrap(), "something");
+    }
+}
+
+#[test]
+fn a_table_that_begins_an_item_is_copied_with_its_mark() {
+    for text in [
+        "- |v1|v2|\n  |--|--|\n  |1|  2|\n- after",
+        "- > |v1|v2|\n  > |--|--|\n  > |1|  2|\n- after",
+        "1. - |v1|v2|  \n     |:--|--|\n     |1|  2|\n2. after",
+    ] {
+        for width in [30, 60] {
+            let mut stage = answer(&format!("before\n\n{text}"));
+            stage.size.width = width;
+            let ((x, y), (end_x, end_y)) = (stage.find("before"), stage.find("after"));
+            stage.drag((x, y), (end_x + 4, end_y));
+            assert_eq!(stage.copied, [format!("before\n\n{text}")], "{width}");
+        }
     }
 }
 
