@@ -49,6 +49,15 @@ pub(super) enum Planned {
     Submit(String),
 }
 
+/// Whether a key turns the page of a list, forward or back.
+fn turns_page(keymap: &Keymap, key: &KeyEvent) -> Option<bool> {
+    match keymap.lookup(Context::Select, key)? {
+        "tui.select.pageUp" => Some(false),
+        "tui.select.pageDown" => Some(true),
+        _ => None,
+    }
+}
+
 impl InputArea {
     pub(super) fn new() -> Self {
         let (prompt, completion) = (PromptEditor::new(), Completion::default());
@@ -105,6 +114,10 @@ impl InputArea {
     fn completion_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> Option<InputOutcome> {
         if keymap.is("app.interrupt", key) {
             self.completion.dismiss(self.prompt.composer.before_cursor());
+            return Some(InputOutcome::Handled);
+        }
+        if let Some(forward) = turns_page(keymap, key) {
+            self.completion.turn_page(forward);
             return Some(InputOutcome::Handled);
         }
         match keymap.lookup(Context::Editor, key) {
@@ -194,6 +207,11 @@ impl InputArea {
             self.replace(only);
             self.completion.update(&self.prompt.composer, cx);
         }
+    }
+
+    /// Whether the key turns the page of the suggestions that are shown.
+    pub(super) fn pages_suggestions(&self, key: &KeyEvent, keymap: &Keymap) -> bool {
+        self.completion.is_open() && turns_page(keymap, key).is_some()
     }
 
     /// Clears the editor and starts the wait for the second key, which quits.

@@ -304,6 +304,11 @@ impl Completion {
         self.is_chosen = true;
     }
 
+    pub(super) fn turn_page(&mut self, forward: bool) {
+        self.list.turn_page(forward, self.suggestions.len());
+        self.is_chosen = true;
+    }
+
     /// What Enter would do, by what is completed and how it was selected.
     pub(super) fn planned(&self) -> OnEnter {
         let Some(selected) = self.selected() else { return OnEnter::Submit };

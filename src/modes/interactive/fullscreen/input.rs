@@ -35,6 +35,7 @@ pub(in super::super) fn on_input(app: &mut App, input: &InputEvent, out: &mut Ve
         InputEvent::Key(key) if view.search.is_some() => on_search_key(app, input, key),
         InputEvent::Paste(_) if view.search.is_some() => on_typed(view, input),
         InputEvent::Key(key) if view.caret.is_some() => on_caret_key(app, key, out),
+        InputEvent::Key(key) if app.input.pages_suggestions(key, &app.keymap) => false,
         InputEvent::Key(key) => on_key(app, key, out),
         InputEvent::Paste(_)
         | InputEvent::Resize(_)

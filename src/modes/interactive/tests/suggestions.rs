@@ -63,3 +63,26 @@ fn suggestions_never_cover_the_composer_at_any_height() {
         }
     }
 }
+
+#[test]
+fn page_keys_turn_the_pages_of_suggestions() {
+    for fullscreen in [false, true] {
+        let mut stage = Stage::new();
+        crate::modes::interactive::fullscreen::set(&mut stage.app, fullscreen);
+        let mut selected = |keys: &str| {
+            stage.type_keys(keys);
+            let rows = stage.screen(WIDTH, 24);
+            rows.iter().find(|row| row.contains("  (")).map(|row| row.trim().to_owned()).unwrap_or_default()
+        };
+        let first = selected("/");
+        assert!(first.starts_with("(1/"), "{first}");
+        let second = selected("<pageDown>");
+        assert!(!second.starts_with("(1/"), "{second}");
+        assert_eq!(selected("<pageUp>"), first);
+        let last = selected(&"<pageDown>".repeat(20));
+        let [at, of] = last.trim_matches(['(', ')']).split('/').collect::<Vec<_>>()[..] else {
+            panic!("{last}")
+        };
+        assert_eq!(at, of);
+    }
+}
