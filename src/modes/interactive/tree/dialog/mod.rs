@@ -209,7 +209,9 @@ impl TreeDialog {
     fn browse(&mut self, key: &KeyEvent, keymap: &Keymap) -> OverlayStep {
         self.note = None;
         let len = self.outline.len();
-        if let Some(id) = keymap.lookup(Context::Tree, key) {
+        // A letter belongs to the search that has begun.
+        let is_typed = !self.search.query().is_empty() && Chord::typed(key).is_some();
+        if let Some(id) = keymap.lookup(Context::Tree, key).filter(|_| !is_typed) {
             return self.act(id);
         }
         if keymap.is("app.message.copy", key) {
@@ -418,15 +420,21 @@ impl TreeDialog {
             Run::new(self.search.query().to_owned(), theme.style(Token::Text)),
         ]);
         let column = query.width().min(usize::from(width.saturating_sub(1)));
+        // Where a letter would be typed, no hint tells of what it does.
+        let unless_typed = |hints: Hints, id, text| match cx.keymap.hint(id).strip_prefix("shift+") {
+            Some(key) if !self.search.query().is_empty() && key.chars().count() == 1 => hints,
+            _ => hints.key(id, text),
+        };
         let hints = Hints::new()
             .fixed("type", "search")
             .key("tui.select.confirm", "continue here")
-            .key("app.tree.foldOrUp", "fold")
-            .key("app.tree.editLabel", "label")
-            .key("app.tree.filter.cycleForward", "filter")
-            .key("app.tree.togglePin", "pin")
-            .key("app.message.copy", "copy")
-            .key("tui.select.cancel", "close");
+            .key("app.tree.foldOrUp", "fold");
+        let hints =
+            unless_typed(hints, "app.tree.editLabel", "label").key("app.tree.filter.cycleForward", "filter");
+        let hints = unless_typed(hints, "app.tree.togglePin", "pin").key("app.message.copy", "copy").key(
+            "tui.select.cancel",
+            if self.search.query().is_empty() { "close" } else { "end the search" },
+        );
         let frame = ListFrame {
             title: "Session tree",
             field: Some((query, u16::try_from(column).unwrap_or(0))),

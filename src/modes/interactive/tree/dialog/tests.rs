@@ -237,11 +237,14 @@ fn typing_searches_and_escape_ends_that_first() {
          assistant: the tool said: hello
       (1/6)
     type: search · enter: continue here · ctrl+left: fold
-    shift+l: label · ctrl+o: filter · shift+p: pin
-    ctrl+x: copy · escape: close
+    ctrl+o: filter · ctrl+x: copy · escape: end the search
     ");
+    // A letter that does something else without a search is a part of it.
+    assert_eq!(press(&mut dialog, "backspace backspace label times"), [""; 0]);
+    assert!(shown(&mut dialog, 60, 40).contains("> helLT"));
     assert_eq!(press(&mut dialog, "escape"), [""; 0]);
     assert!(shown(&mut dialog, 60, 40).contains("first question"));
+    assert!(shown(&mut dialog, 60, 40).contains("shift+l: label"));
     assert_eq!(press(&mut dialog, "nothing-like-it"), [""; 0]);
     assert!(shown(&mut dialog, 60, 40).contains("No entries"));
     assert_eq!(press(&mut dialog, "enter escape escape"), ["close"]);
