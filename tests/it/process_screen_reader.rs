@@ -32,6 +32,9 @@ async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
     pty.wait_text("There is no number 99");
     pty.keys("\r");
     pty.wait_text("Cancelled.");
+    // What is chosen already is read out too.
+    pty.keys("/thinking off\r");
+    pty.wait_text("thinking off.");
     pty.keys("!echo mine\r");
     pty.wait_text("Your command is done.");
     pty.keys("/history\r");

@@ -290,7 +290,10 @@ impl Talk {
 
     fn choose(&mut self, menu: Menu, text: &str) -> Next {
         match menu.choose(text) {
-            menu::Choice::Command(command) => self.request(*command),
+            menu::Choice::Command(command) => {
+                self.say_unchanged(&command);
+                self.request(*command);
+            }
             menu::Choice::Cancelled => say(&["Cancelled.".to_owned()]),
             menu::Choice::Again(menu, why) => {
                 say(&[why]);
@@ -298,6 +301,19 @@ impl Talk {
             }
         }
         Next::GoOn
+    }
+
+    /// What is chosen already changes nothing, and no event tells of it.
+    fn say_unchanged(&self, command: &SessionCommand) {
+        let state = self.handle.state();
+        let is_chosen = match command {
+            SessionCommand::SetModel { reference, .. } => *reference == state.model.reference(),
+            SessionCommand::SetThinking { level, .. } => *level == state.thinking,
+            _ => false,
+        };
+        if is_chosen {
+            say(&[narrator::selection(&state)]);
+        }
     }
 
     /// Shows a list; the next line chooses from it.

@@ -48,6 +48,8 @@ pub(super) struct Narrator {
     last_answer: String,
     /// Whether a question of the session waits for its answer.
     is_asking: bool,
+    /// Whether the last answer ended with an error, which was read out.
+    has_failed: bool,
 }
 
 impl Narrator {
@@ -108,6 +110,7 @@ impl Narrator {
                     // It asks whether to continue.
                     _ if self.is_asking => "The agent waits for your answer.",
                     true => "Interrupted. Your turn.",
+                    false if self.has_failed => "Your turn.",
                     false => "Done. Your turn.",
                 })
             }
@@ -163,6 +166,7 @@ impl Narrator {
         match event {
             AgentEvent::AgentStart => {
                 self.calls.clear();
+                self.has_failed = false;
                 one("Working.")
             }
             AgentEvent::AssistantStart(_) => {
@@ -171,7 +175,10 @@ impl Narrator {
             }
             AgentEvent::MessageUpdate(update) => self.on_update(update),
             AgentEvent::MessageEnd(message) => match &**message {
-                Message::Assistant(answer) => self.on_answer(answer),
+                Message::Assistant(answer) => {
+                    self.has_failed = answer.stop_reason == StopReason::Error;
+                    self.on_answer(answer)
+                }
                 Message::User(_) => self.on_delivered(),
                 Message::System(_) | Message::ToolResult(_) => Vec::new(),
             },
@@ -415,7 +422,7 @@ mod tests {
 
     use serde_json::json;
 
-    use crate::ai::{Millis, ThinkingLevel, UserMessage};
+    use crate::ai::{Api, Millis, ThinkingLevel, UserMessage};
     use crate::session::{PromptDraft, TakenQueue};
 
     use super::*;
@@ -525,8 +532,8 @@ mod tests {
             self.narrator.on_event(&SessionEvent::QueueChanged, &self.state).join("\n")
         }
 
-        fn event(&mut self, event: SessionEvent) {
-            self.narrator.on_event(&event, &self.state);
+        fn event(&mut self, event: SessionEvent) -> Vec<String> {
+            self.narrator.on_event(&event, &self.state)
         }
 
         /// A message arrives as the model will read it.
@@ -589,6 +596,20 @@ mod tests {
         session.event(SessionEvent::Settled { aborted: true });
         session.queue(&["last"], &[]);
         assert_eq!(session.arrives("later"), "Delivered your message: later");
+    }
+
+    #[test]
+    fn a_run_that_failed_is_not_done() {
+        let mut session = Deliveries::new();
+        let mut end = |stop_reason| {
+            session.event(SessionEvent::Agent(AgentEvent::AgentStart));
+            let pending = AssistantMessage::pending(Api::ANTHROPIC_MESSAGES, "p", "m", Millis(0));
+            let answer = AssistantMessage { stop_reason, ..pending };
+            session.event(SessionEvent::Agent(AgentEvent::MessageEnd(Arc::new(answer.into()))));
+            session.event(SessionEvent::Settled { aborted: false })
+        };
+        assert_eq!(end(StopReason::Error), ["Your turn."]);
+        assert_eq!(end(StopReason::Stop), ["Done. Your turn."]);
     }
 
     #[test]
