@@ -5,7 +5,7 @@
 use crate::agent::AgentEvent;
 use crate::ai::{Message, StopReason, failure_text};
 use crate::config::Env;
-use crate::session::{Phase, QuestionKind, SessionEvent, SessionState};
+use crate::session::{BudgetPeriod, Phase, QuestionKind, SessionEvent, SessionState};
 use crate::tui::term::{Control, ProgramState};
 
 use super::appearance::in_tmux;
@@ -80,6 +80,9 @@ impl ProgramStatus {
                 let (kind, title) = match question.kind {
                     QuestionKind::Trust => ("permission", "Trust this folder?"),
                     QuestionKind::ToolCall(_) => ("permission", "Allow a tool call?"),
+                    QuestionKind::Budget(BudgetPeriod::Answers) => {
+                        ("question", "Continue beyond the limit of answers?")
+                    }
                     QuestionKind::Budget(_) => ("question", "Continue beyond the limit of cost?"),
                 };
                 status(ProgramState::Blocked, Some(kind), title.to_owned())
@@ -142,6 +145,16 @@ mod tests {
 
     fn working() -> (SessionEvent, Phase) {
         (SessionEvent::Agent(AgentEvent::AgentStart), Phase::Running)
+    }
+
+    #[test]
+    fn a_question_about_a_limit_names_its_kind() {
+        for (period, kind) in [(BudgetPeriod::Answers, "answers"), (BudgetPeriod::Turn, "cost")] {
+            let (id, kind_of) = (QuestionId::new(1), QuestionKind::Budget(period));
+            let question = Question { id, kind: kind_of, text: String::new(), options: vec![], default: 0 };
+            let told = told(vec![(SessionEvent::Question(Arc::new(question)), Phase::Running)]);
+            assert_eq!(told, [format!("Blocked question Continue beyond the limit of {kind}?")]);
+        }
     }
 
     #[test]
