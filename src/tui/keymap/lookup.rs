@@ -165,7 +165,13 @@ impl Keymap {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return Err(wrong_type()),
         };
         let chords: Result<Vec<Chord>, ChordError> = keys.into_iter().map(str::parse).collect();
-        row.chords = chords.map_err(|source| OverrideError::BadChord { id: id.to_owned(), source })?;
+        let chords = chords.map_err(|source| OverrideError::BadChord { id: id.to_owned(), source })?;
+        row.chords.clear();
+        for chord in chords {
+            if !row.chords.contains(&chord) {
+                row.chords.push(chord);
+            }
+        }
         row.is_custom = true;
         Ok(())
     }
@@ -451,6 +457,7 @@ mod tests {
                 "ctrl+s is bound to app.models.save and tui.select.confirm; app.models.save gets it where both work"
             ]
         );
+        assert_eq!(reports(json!({ "app.models.save": ["f6", "f6"] })), [""; 0], "one key, twice");
         assert_eq!(
             reports(json!({ "app.models.save": "enter" })),
             [
