@@ -421,9 +421,10 @@ impl TreeDialog {
         ]);
         let column = query.width().min(usize::from(width.saturating_sub(1)));
         // Where a letter would be typed, no hint tells of what it does.
-        let unless_typed = |hints: Hints, id, text| match cx.keymap.hint(id).strip_prefix("shift+") {
-            Some(key) if !self.search.query().is_empty() && key.chars().count() == 1 => hints,
-            _ => hints.key(id, text),
+        let is_searching = !self.search.query().is_empty();
+        let is_typed = |id| cx.keymap.hint(id).parse::<Chord>().is_ok_and(|chord| chord.is_text());
+        let unless_typed = |hints: Hints, id, text| {
+            if is_searching && is_typed(id) { hints } else { hints.key(id, text) }
         };
         let hints = Hints::new()
             .fixed("type", "search")
@@ -431,10 +432,9 @@ impl TreeDialog {
             .key("app.tree.foldOrUp", "fold");
         let hints =
             unless_typed(hints, "app.tree.editLabel", "label").key("app.tree.filter.cycleForward", "filter");
-        let hints = unless_typed(hints, "app.tree.togglePin", "pin").key("app.message.copy", "copy").key(
-            "tui.select.cancel",
-            if self.search.query().is_empty() { "close" } else { "end the search" },
-        );
+        let hints = unless_typed(hints, "app.tree.togglePin", "pin")
+            .key("app.message.copy", "copy")
+            .key("tui.select.cancel", if is_searching { "end the search" } else { "close" });
         let frame = ListFrame {
             title: "Session tree",
             field: Some((query, u16::try_from(column).unwrap_or(0))),
