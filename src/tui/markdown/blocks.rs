@@ -88,6 +88,8 @@ pub(super) struct List {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Item {
+    /// The bullet or number as it was written, with the blanks after it.
+    pub(super) mark: String,
     /// Whether a task is done; `None` if the item is not a task.
     pub(super) done: Option<bool>,
     /// Whether a blank line is between it and the item before it.
@@ -266,6 +268,9 @@ fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>) -> Vec<Block>
             let is_list = matches!(event, Event::Start(Tag::List(_) | Tag::Item));
             let at = if is_list { mark_at(text, range.start) } else { range.start };
             builder.block_begins(text, at);
+            if matches!(event, Event::Start(Tag::Item)) {
+                builder.item_mark = item_mark(text.get(at..).unwrap_or_default());
+            }
         }
         if let Event::Start(Tag::CodeBlock(_)) = event {
             let source = text.get(range).unwrap_or_default();
@@ -323,6 +328,19 @@ fn mark_at(text: &str, start: usize) -> usize {
         text.get(*at..).is_some_and(|rest| rest.trim_start_matches([' ', '\t']).starts_with(is_mark))
     };
     (start..=start + 3).find(is_before_mark).unwrap_or(start)
+}
+
+/// The bullet or number that `text` begins with, and the blanks between it and the text of its item.
+fn item_mark(text: &str) -> String {
+    /// More of them begin code.
+    const MAX_BLANKS: usize = 4;
+    let line = text.lines().next().unwrap_or_default();
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = number.strip_prefix(['-', '+', '*', '.', ')']).unwrap_or(number);
+    let n_blanks = rest.len() - rest.trim_start_matches(' ').len();
+    let is_usual = n_blanks <= MAX_BLANKS && n_blanks < rest.len();
+    let n_blanks = if is_usual { n_blanks.max(1) } else { 1 };
+    [&line[..line.len() - rest.len()], &" ".repeat(n_blanks)].concat()
 }
 
 /// Whether the line above the one at `at` is blank, apart from marks of quotes.
@@ -390,6 +408,8 @@ struct Builder {
     is_closed: bool,
     html: Option<String>,
     table: Option<Table>,
+    /// The mark of the item that begins.
+    item_mark: String,
     /// The line of the table or the row that begins.
     table_line: String,
     bold: usize,
@@ -468,7 +488,10 @@ impl Builder {
                 self.open(Container::Footnote(without_marks(&label).into_owned(), Vec::new()));
             }
             Tag::List(start) => self.open(Container::List(List { start, items: Vec::new() })),
-            Tag::Item => self.open(Container::Item(Item::default())),
+            Tag::Item => {
+                let mark = std::mem::take(&mut self.item_mark);
+                self.open(Container::Item(Item { mark, ..Item::default() }));
+            }
             Tag::CodeBlock(kind) => {
                 self.close_leaf();
                 let lang = match kind {

@@ -279,17 +279,19 @@ impl Cx<'_> {
         if drawn.rows.is_empty() {
             drawn = Drawn::whole(vec![Row::default()], open);
         }
-        let [below_mark, below_bullet] =
-            [mark, bullet].map(|text| " ".repeat(super::super::text::width(text)));
+        // An item without a mark of its own is what remains of deeper ones.
+        let written = if item.mark.is_empty() { marked.clone() } else { [&*item.mark, task].concat() };
+        let below = |text: &str| " ".repeat(super::super::text::width(text));
+        let below_written = below(&item.mark);
         let first_copied = first_copied(&drawn.rows);
         for (row_idx, row) in drawn.rows.iter_mut().enumerate() {
-            let blank = if row_idx < n_text_rows { &below_mark } else { &below_bullet };
+            let copied = if row_idx == 0 || row_idx == first_copied { &written } else { &below_written };
             if row_idx == 0 {
-                row.prefix(mark, self.style(Token::MdListBullet), mark);
+                row.prefix(mark, self.style(Token::MdListBullet), copied);
             } else if !row.line.spans.is_empty() {
-                row.prefix(blank.clone(), Style::new(), if row_idx == first_copied { mark } else { blank });
+                row.prefix(below(if row_idx < n_text_rows { mark } else { bullet }), Style::new(), copied);
             }
-            row.prefix_copied_lines(blank);
+            row.prefix_copied_lines(&below_written);
         }
         drawn
     }

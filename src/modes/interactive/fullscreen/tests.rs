@@ -827,6 +827,27 @@ fn a_table_is_copied_as_markdown_and_a_cell_as_its_text() {
 }
 
 #[test]
+fn items_are_copied_with_the_marks_that_were_written() {
+    for text in [
+        "* one\n* two",
+        "+ one\n  - deeper\n    * deepest",
+        "1. one\n2. two\n10. ten\n\n    below ten",
+        "7) seven\n7) seven again",
+        "-   far\n\n    below\n    - nested",
+        "- [x] done\n- [ ] open",
+        "1. - > quoted\n   - ```rust\n     code();\n     ```",
+    ] {
+        for width in [30, 60] {
+            let mut stage = answer(&format!("before\n\n{text}\n\nafter"));
+            stage.size.width = width;
+            let ((x, y), (end_x, end_y)) = (stage.find("before"), stage.find("after"));
+            stage.drag((x, y), (end_x + 4, end_y));
+            assert_eq!(stage.copied, [format!("before\n\n{text}\n\nafter")], "{width}");
+        }
+    }
+}
+
+#[test]
 fn a_table_that_begins_an_item_is_copied_with_its_mark() {
     for text in [
         "- |v1|v2|\n  |--|--|\n  |1|  2|\n- after",
