@@ -189,6 +189,14 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_quits_instead_of_what_it_does_in_an_empty_editor_is_reported() {
+        let reported = "~/.pi/agent/keybindings.json: enter is bound to app.exit and tui.input.submit; \
+                        app.exit gets it where both work";
+        assert_eq!(problems(r#"{"app.exit": ["ctrl+d", "enter"]}"#), [reported]);
+        assert_eq!(problems(r#"{"app.exit": ["ctrl+d", "ctrl+w", "f9"]}"#), [""; 0]);
+    }
+
+    #[test]
     fn key_bound_twice_in_one_context_is_reported_with_its_actions() {
         let path = "~/.pi/agent/keybindings.json";
         assert_eq!(

@@ -264,6 +264,17 @@ impl Keymap {
         })
     }
 
+    /// The keys with which the user quits from an empty editor, where an action of the editor works too. What
+    /// deletes has nothing to delete there.
+    fn exits(&self) -> impl Iterator<Item = Conflict> {
+        let chords = self.row(LEAVES_TO_EDITOR).filter(|row| row.is_custom).map(|row| &row.chords);
+        chords.into_iter().flatten().filter_map(|&chord| {
+            let ids = vec![self.winner(Context::App, chord)?, self.winner(Context::Editor, chord)?];
+            let is_exit = ids[0] == LEAVES_TO_EDITOR && !ids[1].starts_with("tui.editor.delete");
+            is_exit.then_some(Conflict { chord, ids, is_partial: true })
+        })
+    }
+
     fn row(&self, id: &str) -> Option<&Row> {
         self.rows.get(*self.by_id.get(id)?)
     }
@@ -332,6 +343,7 @@ impl Keymap {
             .filter(|conflict| conflict.ids.len() > 1)
             .collect();
         conflicts.extend(self.shared());
+        conflicts.extend(self.exits());
         conflicts.sort_by_key(|conflict| conflict.ids.clone());
         conflicts
     }
