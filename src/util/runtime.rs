@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
+use super::worker::panic_message;
+
 thread_local! {
     static IS_STARTING: Cell<bool> = const { Cell::new(false) };
 }
@@ -40,7 +42,7 @@ fn starting<T>(start: impl FnOnce() -> T) -> io::Result<T> {
     IS_STARTING.set(true);
     let started = catch_unwind(AssertUnwindSafe(start));
     IS_STARTING.set(false);
-    started.map_err(|_| io::Error::other("no thread can be started"))
+    started.map_err(|panic| io::Error::other(panic_message(&*panic)))
 }
 
 #[cfg(test)]
@@ -54,7 +56,9 @@ mod tests {
     fn a_refused_thread_is_an_error_in_a_task_too() {
         let mut workers = Builder::new_multi_thread();
         workers.worker_threads(1).thread_stack_size(STACK_BYTES);
-        build(workers).unwrap_err();
+        let error = build(workers).unwrap_err().to_string();
+        // The reason of the system is in it.
+        assert!(error.contains("os error"), "{error}");
 
         let refused = || {
             let mut pool = Builder::new_current_thread();

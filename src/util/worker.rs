@@ -88,7 +88,7 @@ async fn run_on<T: Send + 'static>(
     let (done, result) = oneshot::channel();
     thread.spawn(move || {
         // Values owned by `work` are dropped before its result is visible, so locks are free.
-        let outcome = catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic));
+        let outcome = catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_message(&*panic));
         // Nothing receives the result of abandoned work.
         drop(done.send(outcome));
     })?;
@@ -98,7 +98,8 @@ async fn run_on<T: Send + 'static>(
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
+/// What was said when it panicked.
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no reason given")
