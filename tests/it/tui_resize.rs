@@ -750,6 +750,41 @@ fn another_document_begins_below_the_settled_rows_of_the_old_one() {
 }
 
 #[test]
+fn rows_laid_out_anew_leave_as_much_of_the_screen_blank_as_there_was() {
+    let mut stage = long_session::<ReflowingTerminal>(Size::new(80, 24), ReflowTraits::of("tmux"));
+    for width in [30, 80] {
+        stage.resize(Size::new(width, 24));
+    }
+    let (scrollback, before) = stage.window.sink_mut().lines();
+    // Above the dock, with the one below the last block.
+    let n_blank = |screen: &[String]| {
+        let dock = screen.iter().position(|row| row.contains("DOCK status")).unwrap();
+        screen[..dock].iter().rev().take_while(|row| row.is_empty()).count()
+    };
+    assert!(n_blank(&before) > 10 && stage.window.origin() == 0, "{before:#?}");
+    let relay = |stage: &mut Stage<ReflowingTerminal>, change: &dyn Fn(&mut Block)| {
+        let marks = stage.doc.marks();
+        stage.doc.blocks.iter_mut().for_each(change);
+        stage.doc.layout(80);
+        stage.window.relaid(&Moved { marks, doc: &stage.doc });
+        stage.draw();
+        let (after, screen) = stage.window.sink_mut().lines();
+        assert_eq!(after, scrollback);
+        stage.check_dock(&screen);
+        screen
+    };
+    // As with another theme.
+    assert_eq!(relay(&mut stage, &|_| {}), before);
+    stage.check();
+    for n in 0..4 {
+        stage.append(Kind::Prose, vec![3, n]);
+    }
+    let (_, before) = stage.window.sink_mut().lines();
+    let shorter = relay(&mut stage, &|block| block.lines.truncate(1));
+    assert_eq!(n_blank(&shorter), n_blank(&before), "rows from above take the place: {shorter:#?}");
+}
+
+#[test]
 fn changed_rows_replace_those_on_the_screen_and_leave_the_scrollback() {
     let mut stage = long_session::<ReflowingTerminal>(Size::new(80, 24), ReflowTraits::of("tmux"));
     let (scrollback, _) = stage.window.sink_mut().lines();

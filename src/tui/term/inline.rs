@@ -140,9 +140,11 @@ pub struct InlineWindow<W> {
     gap: bool,
     /// Number of settled rows in the last frame.
     stable: usize,
-    /// Whether the window may show rows that are in the scrollback already, because it would
-    /// be partly blank otherwise.
-    borrowing: bool,
+    /// Number of rows before `pushed` that the window may show although they are in the scrollback already: it
+    /// showed as many rows before they became fewer.
+    n_borrowed: usize,
+    /// Number of document rows that the window had before they were replaced, until the next frame.
+    n_replaced: Option<usize>,
     /// The screen row on which unsettled rows begin at least, as far as there is room: a change of the width
     /// leaves them where they were.
     unsettled_from: usize,
@@ -163,6 +165,8 @@ pub struct InlineWindow<W> {
 struct Shown {
     /// Document row on the first row of the window.
     top: usize,
+    /// Number of rows of the document from there on.
+    n_rows: usize,
     /// Number of blank rows before the unsettled ones.
     n_blank: usize,
     /// The settled rows from there to this document row are drawn as they stay.
@@ -206,7 +210,8 @@ impl<W: Write> InlineWindow<W> {
             pushed: 0,
             gap: false,
             stable: 0,
-            borrowing: false,
+            n_borrowed: 0,
+            n_replaced: None,
             unsettled_from: 0,
             shown: Shown::default(),
             traits: ReflowTraits::default(),
@@ -232,7 +237,7 @@ impl<W: Write> InlineWindow<W> {
     /// Whether a document of `len` rows leaves rows at the end of the screen blank although
     /// others have left it, because it became shorter.
     pub fn leaves_blank(&self, len: usize) -> bool {
-        let goes_on = self.start.is_none() && self.is_on_screen() && !self.borrowing;
+        let goes_on = self.start.is_none() && self.is_on_screen() && self.n_borrowed == 0;
         goes_on && self.pushed > 0 && len < self.pushed + usize::from(self.height() - self.origin)
     }
 
@@ -308,7 +313,8 @@ impl<W: Write> InlineWindow<W> {
     pub fn reset(&mut self, size: Size) {
         self.canvas.set_size(size);
         self.canvas.forget_pictures(LostPictures::Numbered);
-        (self.origin, self.pushed, self.gap, self.borrowing) = (0, 0, false, false);
+        (self.origin, self.pushed, self.gap) = (0, 0, false);
+        (self.n_borrowed, self.n_replaced) = (0, None);
         (self.painted_on, self.smallest, self.unsettled_from) = (None, None, 0);
         (self.due, self.start) = (Due::Reset, None);
         self.shown = Shown::default();
@@ -325,6 +331,7 @@ impl<W: Write> InlineWindow<W> {
     /// the cursor; `reply` is the reported position of the cursor. The next
     /// frame must follow before the size changes again.
     pub fn resized(&mut self, size: Size, reply: Option<Position>, rows: &dyn Relayout) {
+        let borrowed_from = (self.shown.top < self.pushed).then(|| exact_or_near(rows, self.shown.top));
         let place = self.is_on_screen().then(|| {
             let picture = self.picture();
             let found = self.positions(&picture, size, reply);
@@ -343,7 +350,8 @@ impl<W: Write> InlineWindow<W> {
         };
         self.origin = place.line.min(self.height());
         self.pushed = place.pushed;
-        self.borrowing &= self.origin == 0;
+        let borrowed_from = borrowed_from.filter(|_| self.origin == 0);
+        self.n_borrowed = borrowed_from.map_or(0, |first| self.pushed.saturating_sub(first));
         self.due = Due::EraseWrappedRows;
     }
 
@@ -395,8 +403,8 @@ impl<W: Write> InlineWindow<W> {
     pub fn relaid(&mut self, rows: &dyn Relayout) {
         self.shown.settled_end = 0;
         if self.start.is_none() {
-            self.pushed = rows.row(self.pushed).unwrap_or_else(|| rows.near(self.pushed));
-            self.borrowing = self.origin == 0;
+            self.pushed = exact_or_near(rows, self.pushed);
+            self.n_replaced = Some(self.shown.n_rows);
         }
     }
 
@@ -462,16 +470,15 @@ impl<W: Write> InlineWindow<W> {
         if self.start.is_some() {
             return Place { line: lowest(n_settled), pushed: 0 };
         }
-        let exact_or_near = |old: usize| rows.row(old).unwrap_or_else(|| rows.near(old));
         if self.gap || self.shown.top < self.pushed {
             // Hidden rows have not left the screen, and borrowed ones have.
-            return Place { line: lowest(0), pushed: exact_or_near(self.pushed) };
+            return Place { line: lowest(0), pushed: exact_or_near(rows, self.pushed) };
         }
         let is_cut = size.width < picture.size.width && found.iter().all(|positions| !positions.reflows);
         if is_cut && let Some(positions) = found.first() {
             // What is on the screen was cut, so all of it is painted again.
             let first = positions.tops.iter().take(n_settled).position(|top| *top >= 0).unwrap_or(n_settled);
-            let pushed = exact_or_near(self.shown.top + first);
+            let pushed = exact_or_near(rows, self.shown.top + first);
             return Place { line: lowest(first), pushed };
         }
         for n in 0..=n_settled {
@@ -492,7 +499,7 @@ impl<W: Write> InlineWindow<W> {
             tops.into_iter().position(|top| *top >= i64::from(line)).unwrap_or(n_settled)
         };
         let first = found.iter().map(at_or_below).min().unwrap_or(n_settled);
-        Place { line, pushed: exact_or_near(self.shown.top + first) }
+        Place { line, pushed: exact_or_near(rows, self.shown.top + first) }
     }
 
     /// Releases the terminal: settled rows stay, live rows and the dock are removed, the
@@ -539,7 +546,7 @@ impl<W: Write> InlineWindow<W> {
         if !std::mem::take(&mut self.gap) {
             self.pushed = self.pushed.max(self.stable);
         }
-        self.borrowing = false;
+        self.n_borrowed = 0;
         self.resume(size, cursor);
     }
 
@@ -553,7 +560,7 @@ impl<W: Write> InlineWindow<W> {
     /// The rows before `row` are in the scrollback already, whatever was laid out anew since then.
     pub fn continue_from(&mut self, row: usize) {
         if self.start.is_none() {
-            self.pushed = row;
+            (self.pushed, self.n_borrowed) = (row, 0);
             self.shown.top = row;
             self.shown.settled_end = 0;
         }
@@ -577,7 +584,7 @@ impl<W: Write> InlineWindow<W> {
         let origin = usize::from(self.origin).min(height.saturating_sub(needed));
         let visible = height - origin;
         let top = len.saturating_sub(visible);
-        let top = if self.borrowing { top } else { top.max(self.pushed) };
+        let top = top.max(self.first());
         let above = row.saturating_sub(top).min(visible);
         let below = visible.saturating_sub(len.saturating_sub(top));
         narrow(above.max(below))
@@ -597,17 +604,21 @@ impl<W: Write> InlineWindow<W> {
 
     /// Number of blank rows before the unsettled ones, in a document of `len` rows.
     fn n_blank(&self, len: usize, stable: usize) -> usize {
-        if self.borrowing || self.start.is_some() {
+        if self.start.is_some() {
             return 0;
         }
-        let at = |row: usize| usize::from(self.origin) + row.saturating_sub(self.pushed);
+        let at = |row: usize| usize::from(self.origin) + row.saturating_sub(self.first());
         self.unsettled_from.saturating_sub(at(stable)).min(usize::from(self.height()).saturating_sub(at(len)))
+    }
+
+    /// The first document row that may be on the screen.
+    fn first(&self) -> usize {
+        self.pushed - self.n_borrowed.min(self.pushed)
     }
 
     /// First document row on the screen.
     fn top(&self, len: usize) -> usize {
-        let top = len.saturating_sub(usize::from(self.height() - self.origin));
-        if self.borrowing { top } else { top.max(self.pushed) }
+        len.saturating_sub(usize::from(self.height() - self.origin)).max(self.first())
     }
 
     fn compose(&mut self, frame: &Frame<'_>) -> io::Result<()> {
@@ -626,6 +637,9 @@ impl<W: Write> InlineWindow<W> {
             };
         }
         self.settle_due(frame.document)?;
+        if let Some(n_replaced) = self.n_replaced.take().filter(|_| self.origin == 0) {
+            self.n_borrowed = n_replaced.saturating_sub(len.saturating_sub(self.pushed));
+        }
         let n_blank = self.n_blank(len, frame.document.stable());
         let spaced = Spaced::new(frame.document, n_blank);
         let (document, len): (&dyn Document, usize) = (&spaced, spaced.len());
@@ -638,7 +652,7 @@ impl<W: Write> InlineWindow<W> {
 
         let top = self.top(len);
         self.gap = top > self.pushed;
-        self.borrowing &= top < self.pushed;
+        self.n_borrowed = self.pushed.saturating_sub(top);
         self.stable = document.stable();
         let is_in_place = top >= kept.start
             && usize::from(kept_at) + (top - kept.start) == usize::from(self.origin) + n_scrolled;
@@ -650,7 +664,8 @@ impl<W: Write> InlineWindow<W> {
         wanted.extend((top + n_kept..len).take(n_wanted).map(|index| document.row(index)));
         wanted.resize_with(n_wanted, Cow::default);
         let used = self.origin + narrow(len.saturating_sub(top)).min(self.height() - self.origin);
-        let mut shown = Shown { top, n_blank, used, ..Shown::default() };
+        let n_rows = usize::from(used - self.origin).saturating_sub(n_blank);
+        let mut shown = Shown { top, n_rows, n_blank, used, ..Shown::default() };
         let mut first_rows = Vec::with_capacity(overlays.len());
         for overlay in &overlays {
             let place = self.place(overlay, top, used);
@@ -719,7 +734,7 @@ impl<W: Write> InlineWindow<W> {
 
     /// Leaves the settled rows of a document on the screen and the window below them.
     fn leave_old_document(&mut self) -> io::Result<()> {
-        (self.gap, self.borrowing) = (false, false);
+        (self.gap, self.n_borrowed, self.n_replaced) = (false, 0, None);
         if matches!(self.due, Due::Reset | Due::EraseWrappedRows) {
             return Ok(());
         }
@@ -798,4 +813,9 @@ impl<W: Write> InlineWindow<W> {
         };
         (y < self.height()).then(|| Position::new(column.min(self.size().width - 1), y))
     }
+}
+
+/// The row that begins with the same text as row `old` did, or contains its beginning.
+fn exact_or_near(rows: &dyn Relayout, old: usize) -> usize {
+    rows.row(old).unwrap_or_else(|| rows.near(old))
 }
