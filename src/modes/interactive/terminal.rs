@@ -23,7 +23,7 @@ use super::external_editor::{Edited, ExternalEditor};
 use super::over_screen::{self, MainScreen, OverScreen};
 use super::pictures::PictureGallery;
 use super::size::{self, ScreenSensor};
-use super::transcript::{self, Places, RowPlace};
+use super::transcript::{Places, SettledEnd};
 use super::ui::{self, Ui};
 
 /// How long rows must not have moved before pictures are drawn over them.
@@ -52,7 +52,7 @@ pub(super) struct Terminal {
     full: Option<FullscreenWindow<TerminalOutput>>,
     /// Where the rows end that are on the main screen or in its scrollback, while pi is
     /// fullscreen; `None` if there are none.
-    left_at: Option<RowPlace>,
+    left_at: Option<SettledEnd>,
     has_drawn_inline: bool,
     /// The size that the system knew when the screen last followed it; the terminal's may be newer.
     known_size: Option<Size>,
@@ -235,9 +235,7 @@ impl Terminal {
     fn enter_fullscreen(&mut self, app: &mut App) -> io::Result<()> {
         self.return_to_main(app)?;
         if self.has_drawn_inline {
-            self.ui.release(app)?;
-            self.left_at =
-                self.ui.screen.pushed().checked_sub(1).and_then(|last| app.transcript.place_in_text(last));
+            self.left_at = self.ui.leave(app)?;
         }
         // Rows that have left memory are read again when they are needed.
         app.transcript.on_pushed(0);
@@ -251,12 +249,8 @@ impl Terminal {
     fn leave_fullscreen(&mut self, app: &mut App) -> io::Result<()> {
         self.full = None;
         self.guard.set_fullscreen(false)?;
-        let (size, cursor) = self.returned();
-        let last = self.left_at.take();
-        let (theme, transcript) = (&app.theme, &mut app.transcript);
-        let row = transcript::continue_after(transcript, last.as_ref(), size.width, theme, app.now);
-        self.ui.screen.continue_from(row);
-        self.ui.screen.resume(size, cursor);
+        let place = self.returned();
+        self.ui.continue_after(app, self.left_at.take(), place);
         Ok(())
     }
 

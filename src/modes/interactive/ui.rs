@@ -19,7 +19,7 @@ use super::fullscreen;
 use super::layout::{Page, editor_rows};
 use super::overlays::Drawn;
 use super::pending;
-use super::transcript::{Places, freeze, freeze_at, keep_places};
+use super::transcript::{Places, SettledEnd, continue_after, freeze, freeze_at, keep_places};
 
 /// The painter and the rows below the transcript. `W` is the terminal, or an emulator
 /// in tests.
@@ -190,6 +190,24 @@ impl<W: Write> Ui<W> {
     pub(super) fn release(&mut self, app: &App) -> io::Result<()> {
         let page = Page { transcript: &app.transcript, dock: &self.dock };
         self.screen.release(&page)
+    }
+
+    /// The same before pi draws on another screen. Returns the end of the rows that stay here.
+    pub(super) fn leave(&mut self, app: &mut App) -> io::Result<Option<SettledEnd>> {
+        self.release(app)?;
+        Ok(SettledEnd::of(&mut app.transcript))
+    }
+
+    /// Continues after `end`, where the last program left the cursor; a frame must follow.
+    pub(super) fn continue_after(
+        &mut self,
+        app: &mut App,
+        end: Option<SettledEnd>,
+        (size, cursor): (Size, Position),
+    ) {
+        let row = continue_after(&mut app.transcript, end, size.width, &app.theme, app.now);
+        self.screen.continue_from(row);
+        self.screen.resume(size, cursor);
     }
 }
 

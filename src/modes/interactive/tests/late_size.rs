@@ -45,7 +45,7 @@ impl<T: Emulator> ScreenSensor for LateTerminal<T> {
 pub(super) struct LateScreen<T: Emulator> {
     pub(super) stage: Stage,
     pub(super) terminal: LateTerminal<T>,
-    ui: Ui<Shared<T>>,
+    pub(super) ui: Ui<Shared<T>>,
     n_blocks: usize,
     /// Heights that the terminal takes while frames are on their way.
     surprises: VecDeque<u16>,

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use crate::ai::{BlockKind, StreamEvent};
 use crate::tui::term::ReflowTraits;
 
+use super::super::size::ScreenSensor;
 use super::emulators::reflowing_terminal::{Emulator, ReflowingTerminal};
 use super::late_size::LateScreen;
 use super::*;
@@ -63,6 +64,11 @@ impl Answer {
     }
 
     fn stream(&mut self, screen: &mut LateScreen<impl Emulator>, n_words: usize) {
+        self.arrive(screen, n_words);
+        screen.draw();
+    }
+
+    fn arrive(&mut self, screen: &mut LateScreen<impl Emulator>, n_words: usize) {
         for n in self.n_words..self.n_words + n_words {
             let word = self.word(n);
             let text = match self.form {
@@ -85,7 +91,6 @@ impl Answer {
             self.say(screen, &text);
         }
         self.n_words += n_words;
-        screen.draw();
     }
 
     fn end(self, screen: &mut LateScreen<impl Emulator>, words: &mut Vec<String>) {
@@ -101,6 +106,8 @@ enum Step {
     End,
     Resize(u16, u16),
     Tell,
+    /// Some time in fullscreen, in which words arrive and the size changes.
+    Fullscreen(usize, u16, u16),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -111,6 +118,38 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Step::Tell),
     ];
     prop::collection::vec(step, 1..25)
+}
+
+fn steps_in_fullscreen() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (1_usize..160).prop_map(Step::Stream),
+        1 => Just(Step::End),
+        3 => (0_usize..160, 40_u16..120, 14_u16..46)
+            .prop_map(|(n_words, width, height)| Step::Fullscreen(n_words, width, height)),
+    ];
+    prop::collection::vec(step, 1..25)
+}
+
+/// Lays the transcript out as fullscreen does, while the main screen is hidden.
+fn be_in_fullscreen<T: Emulator>(
+    screen: &mut LateScreen<T>,
+    answer: Option<&mut Answer>,
+    n_words: usize,
+    size: Size,
+) {
+    let app = &mut screen.stage.app;
+    let end = screen.ui.leave(app).unwrap();
+    app.transcript.on_pushed(0);
+    screen.terminal.resize(size);
+    screen.terminal.known = size;
+    if let Some(answer) = answer {
+        answer.arrive(screen, n_words);
+    }
+    let app = &mut screen.stage.app;
+    app.transcript.layout(size.width, &app.theme, app.now);
+    let cursor = screen.terminal.ask_screen().cursor.unwrap();
+    screen.ui.continue_after(&mut screen.stage.app, end, (size, cursor));
+    screen.draw();
 }
 
 /// Runs the steps; the check gets how often each word is there.
@@ -135,6 +174,9 @@ fn run<T: Emulator>(form: Form, traits: ReflowTraits, steps: &[Step], is_right: 
             Step::Tell => {
                 screen.terminal.known = screen.terminal.size;
                 screen.follow_size();
+            }
+            Step::Fullscreen(n_words, width, height) => {
+                be_in_fullscreen(&mut screen, answer.as_mut(), n_words, Size::new(width, height));
             }
         }
     }
@@ -176,6 +218,16 @@ proptest! {
     #[test]
     fn each_word_of_a_long_text_that_arrives_is_there_once(form in forms(), steps in steps()) {
         run::<ReflowingTerminal>(form, ReflowTraits::of("tmux"), &steps, |count| count == 1);
+    }
+
+    #[test]
+    fn each_word_of_a_long_text_is_there_once_after_fullscreen(form in forms(), steps in steps_in_fullscreen()) {
+        run::<ReflowingTerminal>(form, ReflowTraits::of("tmux"), &steps, |count| count == 1);
+    }
+
+    #[test]
+    fn text_with_markup_is_there_once_after_fullscreen(steps in steps_in_fullscreen()) {
+        run::<ReflowingTerminal>(Form::Markup, ReflowTraits::of("tmux"), &steps, |count| count == 1);
     }
 
     #[test]

@@ -481,6 +481,20 @@ impl CellList {
         }
     }
 
+    /// The place after the settled rows of the first unsettled cell, and its index; `None` if it has none, or if that
+    /// depends on the width.
+    pub(super) fn settled_end(&mut self) -> Option<(usize, LinePlace)> {
+        let cell = self.first_live;
+        let Slot { cell: content, painted, .. } = self.slots.get_mut(..self.n_measured)?.get_mut(cell)?;
+        Some((cell, content.place(painted, painted.stable)?))
+    }
+
+    /// The row after those of this cell that are frozen.
+    pub(super) fn frozen_end(&mut self, index: usize) -> usize {
+        let start = self.start_of(index);
+        start + self.slots.get_mut(index).map_or(0, |slot| slot.cell.n_frozen())
+    }
+
     /// The places at which rows of the first unsettled cell could be frozen: its index, and the indices of rows.
     pub(super) fn places_to_freeze(
         &mut self,

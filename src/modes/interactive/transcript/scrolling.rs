@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::session::{EntryId, Opened};
 use crate::tui::term::RowMark;
+use crate::tui::text::LinePlace;
 use crate::tui::theme::Theme;
 
 use super::Places;
@@ -145,23 +146,63 @@ pub(in super::super) fn release(transcript: &mut Transcript, n_messages: usize) 
     transcript.cells.release(n_messages);
 }
 
-/// Lays the transcript out for a screen that has the rows up to `last`, and returns the first row
+/// The end of the settled rows, whatever the width.
+#[derive(Debug, Clone, PartialEq)]
+pub(in super::super) struct SettledEnd {
+    cell: usize,
+    place: EndPlace,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum EndPlace {
+    EndOfCell,
+    /// Here in a text that is arriving: at another width no row may begin there.
+    Within(LinePlace),
+    After(RowPlace),
+}
+
+impl SettledEnd {
+    /// `None` if no row is settled.
+    pub(in super::super) fn of(transcript: &mut Transcript) -> Option<Self> {
+        let last = transcript.stable().checked_sub(1)?;
+        let (cell, _) = transcript.cells.cell_at(last)?;
+        let place = if transcript.cells.is_settled(cell) {
+            EndPlace::EndOfCell
+        } else {
+            match transcript.cells.settled_end() {
+                Some((found, place)) if found == cell => EndPlace::Within(place),
+                _ => EndPlace::After(transcript.place_in_text(last)?),
+            }
+        };
+        Some(Self { cell, place })
+    }
+}
+
+/// Lays the transcript out for a screen that has the rows up to `end`, and returns the first row
 /// that it does not have. The line about hidden entries stands for those that are not in memory.
 pub(in super::super) fn continue_after(
     transcript: &mut Transcript,
-    last: Option<&RowPlace>,
+    end: Option<SettledEnd>,
     width: u16,
     theme: &Theme,
     now: Duration,
 ) -> usize {
-    let cell = last.map_or(0, |place| place.cell);
+    let cell = end.as_ref().map_or(0, |end| end.cell);
     let has_rows = |transcript: &Transcript| !transcript.cells.rows_of(cell).is_empty();
     if transcript.cells.has_released() || !has_rows(transcript) {
         transcript.cells.redraw_since(cell);
     }
     transcript.layout(width, theme, now);
-    match last {
-        Some(place) if has_rows(transcript) => transcript.row_of(place) + 1,
+    match end {
+        Some(end) if has_rows(transcript) => match end.place {
+            EndPlace::EndOfCell => transcript.cells.start_of(cell + 1),
+            EndPlace::Within(place) => {
+                transcript.cells.freeze_at(cell, place);
+                transcript.layout(width, theme, now);
+                transcript.cells.frozen_end(cell)
+            }
+            EndPlace::After(last) => transcript.row_of(&last) + 1,
+        },
         Some(_) => transcript.cells.rows_of(0).len(),
         None => 0,
     }

@@ -219,6 +219,11 @@ impl Cell {
         self.streamed()?.place(painted, n_rows)
     }
 
+    /// Number of rows that [`Self::freeze`] made final, as last drawn.
+    pub(super) fn n_frozen(&mut self) -> usize {
+        self.streamed().map_or(0, |streamed| streamed.n_frozen())
+    }
+
     /// Makes the rows before `end` final, of which there are `n_rows`. What follows begins a row of its own.
     pub(super) fn freeze(&mut self, end: LinePlace, n_rows: usize) {
         if let Some(streamed) = self.streamed() {

@@ -115,16 +115,26 @@ impl StreamedText {
 
     /// Where row `n_rows` begins, if the rows before it can be final now, whatever text arrives.
     pub(super) fn place(&self, painted: &Painted, n_rows: usize) -> Option<LinePlace> {
-        let stream = self.stream.as_ref().filter(|stream| !stream.has_undrawn())?;
+        let stream = self.stream.as_ref()?;
         let unsettled = painted.rows.get(painted.stable..n_rows)?;
-        if stream.source().is_empty() || !unsettled.iter().all(Row::is_line) {
+        if stream.has_undrawn() && !unsettled.is_empty()
+            || stream.source().is_empty()
+            || !unsettled.iter().all(Row::is_line)
+        {
             return None;
         }
         let (before, n_before) = match &self.frozen {
             Some(frozen) => (frozen.end.clone(), frozen.n_rows),
             None => (LinePlace::default(), 1),
         };
-        Some(before.after(painted.rows.get(n_before..n_rows)?, n_rows == painted.rows.len()))
+        // Settled lines do not go on.
+        let is_open = n_rows == painted.rows.len() && !unsettled.is_empty();
+        Some(before.after(painted.rows.get(n_before..n_rows)?, is_open))
+    }
+
+    /// Number of rows that [`Self::freeze`] made final, as last drawn.
+    pub(super) fn n_frozen(&self) -> usize {
+        self.frozen.as_ref().map_or(0, |frozen| frozen.n_rows)
     }
 
     /// Makes the rows before `end` final, of which there are `n_rows`.
