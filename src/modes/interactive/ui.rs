@@ -193,9 +193,9 @@ impl<W: Write> Ui<W> {
     }
 
     /// The same before pi draws on another screen. Returns the end of the rows that stay here.
-    pub(super) fn leave(&mut self, app: &mut App) -> io::Result<Option<SettledEnd>> {
+    pub(super) fn leave(&mut self, app: &App) -> io::Result<Option<SettledEnd>> {
         self.release(app)?;
-        Ok(SettledEnd::of(&mut app.transcript))
+        Ok(SettledEnd::of(&app.transcript))
     }
 
     /// Continues after `end`, where the last program left the cursor; a frame must follow.

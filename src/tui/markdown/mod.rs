@@ -7,6 +7,7 @@
 
 mod blocks;
 mod code;
+mod copy;
 mod diagram;
 mod highlight;
 mod math;
@@ -15,6 +16,7 @@ mod render;
 mod stream;
 mod table;
 
+pub use copy::{CopyRow, copied_markdown};
 pub use diagram::DiagramTiming;
 pub use highlight::{CodeLines, Highlighter};
 pub use render::MarkdownOptions;

@@ -65,6 +65,8 @@ struct Layout {
 #[derive(Debug)]
 struct OpenFence {
     fence: Fence,
+    /// Where it begins in the text.
+    start: usize,
     block: CodeBlock,
     diagram: Option<OpenDiagram>,
 }
@@ -93,14 +95,7 @@ impl MarkdownStream {
     /// Appends text, converting line breaks to `\n`. Nothing is laid out until
     /// [`Self::rows`] is called.
     pub fn push(&mut self, delta: &str) {
-        for c in delta.chars() {
-            let joined = std::mem::replace(&mut self.after_cr, c == '\r') && c == '\n';
-            match c {
-                '\n' if joined => {}
-                '\r' => self.source.push('\n'),
-                c => self.source.push(c),
-            }
-        }
+        with_line_feeds(delta, &mut self.after_cr, &mut self.source);
     }
 
     /// Marks the text as complete, which settles all rows.
@@ -264,7 +259,7 @@ impl Layout {
                 }
                 self.open = None;
             }
-            let n_final = self.append_part(&tail[range.clone()], part.item, width, cx, Open::Nothing);
+            let n_final = self.append_part((base, part), tail, width, cx, Open::Nothing);
             self.settled_rows = self.rows.len();
             if n_final < self.settled_rows {
                 self.undrawn.get_or_insert(n_final);
@@ -307,11 +302,11 @@ impl Layout {
         } else {
             blocks::outline(tail, self.item).parts
         };
-        for part in parts {
+        for part in &parts {
             let start = base + part.range.start;
             let path = open.as_ref().filter(|open| open.0 == start).map(|(_, path)| path.as_slice());
             let open = Open::From(path.unwrap_or_default());
-            let n_final = self.append_part(&tail[part.range], part.item, width, cx, open);
+            let n_final = self.append_part((base, part), tail, width, cx, open);
             if path.is_some() {
                 self.final_rows = self.final_rows.max(n_final);
             }
@@ -320,20 +315,22 @@ impl Layout {
         if is_one_paragraph { 0 } else { tail.len() as u64 }
     }
 
-    /// Returns the number of rows up to the last final one of the part.
+    /// Renders a part of `tail`, which begins at `base`. Returns the number of rows up to the last final one of it.
     fn append_part(
         &mut self,
-        text: &str,
-        item: Option<ItemPlace>,
+        (base, part): (usize, &Part),
+        tail: &str,
         width: u16,
         cx: &Cx<'_>,
         open: Open<'_>,
     ) -> usize {
-        let mut blocks = blocks::parse(text, &self.definitions);
+        let item = part.item;
+        let mut blocks = blocks::parse(&tail[part.range.clone()], &self.definitions);
         if let (Some(item), Some(Block::List(list))) = (item, blocks.first_mut()) {
             list.start = item.number;
         }
-        let Drawn { rows, n_final, .. } = cx.blocks(&blocks, width, open);
+        let Drawn { mut rows, n_final, .. } = cx.blocks(&blocks, width, open);
+        rows.iter_mut().for_each(|row| row.set_part(base + part.range.start));
         let (before, n_rows) = (self.rows.len(), rows.len());
         self.append_rows(rows, item.is_none_or(|item| item.is_first || item.is_spaced));
         if n_final == 0 { before } else { self.rows.len() - n_rows + n_final }
@@ -350,6 +347,8 @@ impl Layout {
         let block = CodeBlock::new((&fence.marks(), &fence.lang), width, cx.highlighter, cx.options);
         let mut rows = Vec::new();
         block.open(cx.theme, &mut rows);
+        let start = self.settled_bytes;
+        rows.iter_mut().for_each(|row| row.set_part(start));
         self.append_rows(rows, true);
         self.settled_rows = self.rows.len();
         self.settled_bytes += line_bytes;
@@ -358,18 +357,23 @@ impl Layout {
             self.undrawn.get_or_insert(first_row);
             OpenDiagram { first_row, start: self.settled_bytes }
         });
-        self.fence = Some(OpenFence { fence, block, diagram });
+        self.fence = Some(OpenFence { fence, start, block, diagram });
     }
 
     /// Settles the complete lines of the open fence. Returns whether it was closed,
     /// so that the caller continues.
     fn fence_lines(&mut self, source: &str, finished: bool, width: u16, cx: &Cx<'_>) -> bool {
         let Some(mut open) = self.fence.take() else { return false };
+        let (part, mut first_new) = (open.start, self.rows.len());
         while let Some(Range { start, end }) = next_line(source, self.settled_bytes, finished) {
             let line = source[start..end].trim_end_matches('\n');
             self.settled_bytes = end;
             if open.fence.closes(line) {
+                if let Some(OpenDiagram { first_row, .. }) = open.diagram {
+                    first_new = first_new.min(first_row);
+                }
                 self.close_fence(open, &source[..start], width, cx);
+                self.rows[first_new..].iter_mut().for_each(|row| row.set_part(part));
                 return true;
             }
             open.block.line(&open.fence.content(line), cx.theme, &mut self.rows);
@@ -384,6 +388,7 @@ impl Layout {
             open.block.preview(&open.fence.content(rest), cx.theme, &mut self.rows);
         }
         open.block.close(cx.theme, &mut self.rows);
+        self.rows[first_new..].iter_mut().for_each(|row| row.set_part(part));
         self.fence = Some(open);
         false
     }
@@ -413,6 +418,19 @@ impl Layout {
             None => open.block.close(cx.theme, &mut self.rows),
         }
         self.settled_rows = self.rows.len();
+    }
+}
+
+/// Appends `text` to `out`, with other line breaks as line feeds. `after_cr` is whether the text before it ends in
+/// `\r`.
+pub(super) fn with_line_feeds(text: &str, after_cr: &mut bool, out: &mut String) {
+    for c in text.chars() {
+        let joined = std::mem::replace(after_cr, c == '\r') && c == '\n';
+        match c {
+            '\n' if joined => {}
+            '\r' => out.push('\n'),
+            c => out.push(c),
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub struct CopyRule {
     pub(super) exact: Option<Box<str>>,
     /// Columns whose text stands for a character; ascending.
     pub(super) replaced: Vec<ReplacedCells>,
+    /// The byte of its Markdown text at which the block begins that the row belongs to.
+    pub(super) part: Option<u32>,
 }
 
 /// Cells with text that is shown in place of a character. The row may end before them.
@@ -92,6 +94,24 @@ impl Row {
     pub fn text_columns(&self) -> Range<u16> {
         let end = u16::try_from(self.width()).unwrap_or(u16::MAX).saturating_sub(self.copy.fill);
         self.copy.lead.min(end)..end
+    }
+
+    /// The byte of its Markdown text at which the block begins that the row belongs to.
+    pub fn part(&self) -> Option<usize> {
+        usize::try_from(self.copy.part?).ok()
+    }
+
+    /// Sets [`Self::part`].
+    pub fn set_part(&mut self, start: usize) {
+        self.copy.part = u32::try_from(start).ok();
+    }
+
+    /// Whether these columns have all of its text, and what its line begins with.
+    pub fn is_whole_in(&self, columns: &Range<u16>) -> bool {
+        let inside = self.text_columns();
+        let is_begun =
+            columns.start <= inside.start && (self.copy.prefix.is_empty() || begins_line(columns, &inside));
+        self.is_frame() || is_begun && columns.end >= inside.end
     }
 
     /// The same row, never copied.
@@ -187,24 +207,31 @@ fn instead<'a>(rows: &[Selected<'a>]) -> Option<&'a str> {
 /// The text of consecutive rows, each in these columns; a row that is copied to its end has
 /// columns up to `u16::MAX`. A table of which a row is copied in part is copied as the text of its cells.
 pub fn copied_text<R: AsRef<Row>>(rows: impl IntoIterator<Item = (R, Range<u16>)>) -> String {
-    let rows: Vec<(R, Range<u16>)> = rows.into_iter().collect();
-    let selected = rows.iter().map(|(row, columns)| Selected { row: row.as_ref(), columns: columns.clone() });
-    let selected: Vec<Selected<'_>> = selected.filter(|selected| !selected.row.is_frame()).collect();
+    copied_pieces([CopyPiece::Rows(rows.into_iter().collect())])
+}
+
+/// Consecutive rows, each in these columns, or whole lines of text in place of rows.
+#[derive(Debug)]
+pub enum CopyPiece<R> {
+    Rows(Vec<(R, Range<u16>)>),
+    Text(String),
+}
+
+/// The text of consecutive pieces; that of rows is as [`copied_text`] has it.
+pub fn copied_pieces<R: AsRef<Row>>(pieces: impl IntoIterator<Item = CopyPiece<R>>) -> String {
     let mut copied = Copied::default();
-    let are_together = |one: &Selected<'_>, next: &Selected<'_>| {
-        one.is_with(next) || (one.is_of_table() && next.is_of_table())
-    };
-    for block in selected.chunk_by(are_together) {
-        let groups = || block.chunk_by(Selected::is_with);
-        let is_complete = groups().all(|group| instead(group).is_some());
-        for group in groups() {
-            match instead(group).filter(|_| is_complete) {
-                Some(text) => copied.line(&group[0], text),
-                None => copied.shown(group),
-            }
+    for piece in pieces {
+        match piece {
+            CopyPiece::Rows(rows) => copied.rows(&rows),
+            CopyPiece::Text(text) => copied.lines(&text),
         }
     }
     copied.text
+}
+
+/// Whether columns of a row have what its line begins with, other than the text in the columns `inside`.
+fn begins_line(columns: &Range<u16>, inside: &Range<u16>) -> bool {
+    columns.start < inside.start || columns.start == 0
 }
 
 /// What was copied so far.
@@ -216,12 +243,40 @@ struct Copied {
 }
 
 impl Copied {
+    fn rows<R: AsRef<Row>>(&mut self, rows: &[(R, Range<u16>)]) {
+        let selected =
+            rows.iter().map(|(row, columns)| Selected { row: row.as_ref(), columns: columns.clone() });
+        let selected: Vec<Selected<'_>> = selected.filter(|selected| !selected.row.is_frame()).collect();
+        let are_together = |one: &Selected<'_>, next: &Selected<'_>| {
+            one.is_with(next) || (one.is_of_table() && next.is_of_table())
+        };
+        for block in selected.chunk_by(are_together) {
+            let groups = || block.chunk_by(Selected::is_with);
+            let is_complete = groups().all(|group| instead(group).is_some());
+            for group in groups() {
+                match instead(group).filter(|_| is_complete) {
+                    Some(text) => self.line(&group[0], text),
+                    None => self.shown(group),
+                }
+            }
+        }
+    }
+
+    /// Adds lines that no row tells.
+    fn lines(&mut self, text: &str) {
+        if self.before.is_some() {
+            self.text.push('\n');
+        }
+        self.text.push_str(text);
+        self.before = Some(false);
+    }
+
     fn begin(&mut self, Selected { row, columns }: &Selected<'_>) {
         if self.before == Some(false) {
             self.text.push('\n');
         }
         let inside = row.text_columns();
-        if self.before != Some(true) && (columns.start < inside.start || columns.start == 0) {
+        if self.before != Some(true) && begins_line(columns, &inside) {
             self.text.push_str(&row.copy.prefix);
         }
     }

@@ -127,6 +127,8 @@ fn broken(rows: &[Row], before: &str, width: u16) -> (Vec<Row>, Vec<Row>) {
         })
         .collect();
     keep_replaced_after(&mut tail, cut_off, &after);
+    let part = rows.first().and_then(|row| row.copy.part);
+    head.iter_mut().chain(&mut tail).for_each(|row| row.copy.part = part);
     (head, tail)
 }
 

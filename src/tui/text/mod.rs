@@ -17,7 +17,7 @@ mod width;
 mod wrap;
 
 pub use ansi::{OutputLine, output_lines, terminal_output};
-pub use copy::{CopyRule, copied_text, copied_together, keep_replaced, keep_tabs};
+pub use copy::{CopyPiece, CopyRule, copied_pieces, copied_text, copied_together, keep_replaced, keep_tabs};
 pub use line_place::{LinePlace, SplitRows};
 pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};
 pub use row::{LinkTarget, PromptMark, Row, Run, visible_runs};

@@ -250,6 +250,14 @@ impl Scrollback<'_> {
         }
     }
 
+    /// The Markdown text that a row shows a part of, and its number among those of its part.
+    pub(super) fn markdown(&self, spot: Spot) -> Option<(usize, &str)> {
+        match self.earlier.list.sections.get(spot.part) {
+            Some(section) => section.markdown(spot.row),
+            None => self.transcript.markdown(spot.row),
+        }
+    }
+
     /// The rows from `from` to `to`, at most `limit` of them.
     pub(super) fn spots(&mut self, from: Spot, to: Spot, limit: usize) -> Vec<Spot> {
         let mut spots = Vec::new();

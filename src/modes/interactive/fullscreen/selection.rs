@@ -5,7 +5,8 @@ use std::ops::Range;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::tui::text::{Row, copied_text, graphemes};
+use crate::tui::markdown::{CopyRow, copied_markdown};
+use crate::tui::text::{Row, graphemes};
 
 use super::scrollback::{Scrollback, Spot};
 
@@ -127,6 +128,27 @@ fn last_while(rows: &mut Scrollback<'_>, mut spot: Spot, goes_on: impl Fn(&Row) 
     spot
 }
 
+/// The Markdown texts that rows show.
+#[derive(Default)]
+struct Texts {
+    texts: Vec<String>,
+    /// Part and number of the last one.
+    last: Option<(usize, usize)>,
+}
+
+impl Texts {
+    fn row(&mut self, rows: &mut Scrollback<'_>, spot: Spot, columns: Option<Range<u16>>) -> CopyRow {
+        let row = rows.row(spot).into_owned();
+        let text = rows.markdown(spot).filter(|_| row.part().is_some()).map(|(number, text)| {
+            if self.last.replace((spot.part, number)) != Some((spot.part, number)) {
+                self.texts.push(text.to_owned());
+            }
+            self.texts.len() - 1
+        });
+        CopyRow { row, columns, text }
+    }
+}
+
 impl Extent {
     /// The selected columns of a row.
     pub(super) fn columns(&self, spot: Spot) -> Option<Range<u16>> {
@@ -138,7 +160,7 @@ impl Extent {
         (start < end).then_some(start..end)
     }
 
-    /// The text, as [`copied_text`] has it. `Err` with a part that is not in memory.
+    /// The text, as [`copied_markdown`] has it. `Err` with parts that are not in memory.
     pub(super) fn text(&self, rows: &mut Scrollback<'_>) -> Result<String, Vec<usize>> {
         let n_parts = rows.earlier.list.sections.len();
         let parts = self.from.spot.part..self.to.spot.part.min(n_parts.saturating_sub(1)).saturating_add(1);
@@ -146,20 +168,26 @@ impl Extent {
         if !unread.is_empty() {
             return Err(unread);
         }
-        let mut pieces: Vec<(Row, Range<u16>)> = Vec::new();
+        let mut texts = Texts::default();
+        let mut copied: Vec<CopyRow> = Vec::new();
+        let (above, n_above) = rows.up(self.from.spot, 1);
+        if n_above > 0 {
+            copied.push(texts.row(rows, above, None));
+        }
+        let goes_on = copied.first().is_some_and(|above| above.row.goes_on());
         for spot in rows.spots(self.from.spot, self.to.spot, usize::MAX) {
-            let columns = self.columns(spot).unwrap_or(0..0);
-            pieces.push((rows.row(spot).into_owned(), columns));
+            let mut columns = self.columns(spot).unwrap_or(0..0);
+            if goes_on && spot == self.from.spot {
+                // It begins in the middle of a line.
+                columns.start = columns.start.max(rows.row(spot).text_columns().start).max(1);
+            }
+            copied.push(texts.row(rows, spot, Some(columns)));
         }
-        let (above, moved) = rows.up(self.from.spot, 1);
-        if moved > 0
-            && rows.row(above).goes_on()
-            && let Some((row, columns)) = pieces.first_mut()
-        {
-            // It begins in the middle of a line.
-            columns.start = columns.start.max(row.text_columns().start).max(1);
+        let (below, n_below) = rows.down(self.to.spot, 1);
+        if n_below > 0 {
+            copied.push(texts.row(rows, below, None));
         }
-        Ok(copied_text(pieces))
+        Ok(copied_markdown(&copied, &texts.texts))
     }
 }
 

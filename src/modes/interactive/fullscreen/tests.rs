@@ -728,6 +728,35 @@ fn text_is_copied_byte_for_byte_whatever_the_width() {
 }
 
 #[test]
+fn whole_blocks_are_copied_as_they_were_written_also_if_their_rows_left_the_main_screen() {
+    let text = "Some **bold words that\ngo on** over *several* lines of [text](https://example.com), and more of it.\n\n\n- an `item` with a long text that wraps and wraps\n* one of another list\n\n> quoted\n>\n> `to` the end";
+    for width in [30, 60] {
+        let mut stage = answer("before");
+        stage.size.width = width;
+        let pending = AssistantMessage::pending(Api::default(), "acme", "m-1", crate::ai::Millis(0));
+        let start = StreamEvent::BlockStart { index: 0, kind: BlockKind::Text };
+        let chars: Vec<char> = text.chars().collect();
+        let deltas =
+            chars.chunks(9).map(|delta| StreamEvent::Delta { index: 0, text: delta.iter().collect() });
+        let events = [start].into_iter().chain(deltas).map(AgentEvent::MessageUpdate);
+        for event in [AgentEvent::AssistantStart(std::sync::Arc::new(pending))].into_iter().chain(events) {
+            let app = &mut stage.app;
+            app.transcript.apply(&SessionEvent::Agent(event), app.now);
+            app.transcript.layout(40, &app.theme, app.now);
+            let n_rows = app.transcript.len();
+            super::super::transcript::freeze(&mut app.transcript, n_rows - 1);
+        }
+        stage.app.transcript.settle();
+        let ((x, y), (end_x, end_y)) = (stage.find("Some bold"), stage.find("the end"));
+        stage.drag((x, y), (end_x + 6, end_y));
+        assert_eq!(stage.copied, [text], "{width}");
+        let (x, y) = stage.find("Some bold");
+        stage.drag((x + 5, y), (x + 8, y));
+        assert_eq!(stage.copied.last().unwrap(), "bold");
+    }
+}
+
+#[test]
 fn a_triple_click_copies_the_source_of_its_line() {
     for width in [24, 60, 200] {
         let mut stage = answer(&format!("before\n\n```\n{CODE}\n```"));

@@ -196,6 +196,14 @@ impl Section {
         }
     }
 
+    /// The Markdown text that a row shows a part of, and its number among those of the section.
+    pub(in super::super) fn markdown(&self, index: usize) -> Option<(usize, &str)> {
+        match &self.body {
+            Body::Unread => None,
+            Body::Entries(transcript) => transcript.markdown(index),
+        }
+    }
+
     /// A row, after a layout.
     pub(in super::super) fn row(&self, index: usize) -> Cow<'_, Row> {
         match &self.body {

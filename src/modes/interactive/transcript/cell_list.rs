@@ -483,26 +483,22 @@ impl CellList {
 
     /// The place after the settled rows of the first unsettled cell, and its index; `None` if it has none, or if that
     /// depends on the width.
-    pub(super) fn settled_end(&mut self) -> Option<(usize, LinePlace)> {
+    pub(super) fn settled_end(&self) -> Option<(usize, LinePlace)> {
         let cell = self.first_live;
-        let Slot { cell: content, painted, .. } = self.slots.get_mut(..self.n_measured)?.get_mut(cell)?;
+        let Slot { cell: content, painted, .. } = self.measured().get(cell)?;
         Some((cell, content.place(painted, painted.stable)?))
     }
 
     /// The row after those of this cell that are frozen.
-    pub(super) fn frozen_end(&mut self, index: usize) -> usize {
-        let start = self.start_of(index);
-        start + self.slots.get_mut(index).map_or(0, |slot| slot.cell.n_frozen())
+    pub(super) fn frozen_end(&self, index: usize) -> usize {
+        self.start_of(index) + self.slots.get(index).map_or(0, |slot| slot.cell.n_frozen())
     }
 
     /// The places at which rows of the first unsettled cell could be frozen: its index, and the indices of rows.
-    pub(super) fn places_to_freeze(
-        &mut self,
-        rows: Range<usize>,
-    ) -> Option<(usize, Vec<(usize, LinePlace)>)> {
+    pub(super) fn places_to_freeze(&self, rows: Range<usize>) -> Option<(usize, Vec<(usize, LinePlace)>)> {
         let cell = self.first_live;
         let start = self.start_of(cell);
-        let Slot { cell: content, painted, .. } = self.slots.get_mut(..self.n_measured)?.get_mut(cell)?;
+        let Slot { cell: content, painted, .. } = self.measured().get(cell)?;
         let rows = rows.start.max(start + painted.stable + 1)..rows.end.min(start + painted.rows.len() + 1);
         let places = rows.filter_map(|row| Some((row, content.place(painted, row - start)?)));
         Some((cell, places.collect()))
@@ -529,6 +525,11 @@ impl CellList {
         let found = self.measured().partition_point(|slot| slot.end <= index);
         let start = self.start_of(found);
         (found < self.n_measured).then(|| (found, index - start))
+    }
+
+    /// The Markdown text that this cell shows.
+    pub(super) fn markdown(&self, index: usize) -> Option<&str> {
+        self.slots.get(index)?.cell.markdown()
     }
 
     /// The cells that have rows in `range`: index, first row, and rows.

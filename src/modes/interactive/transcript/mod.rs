@@ -161,7 +161,7 @@ impl Transcript {
     /// Remembers the places of these rows. The next layout keeps their cells.
     pub(super) fn places(&mut self, rows: Range<usize>) -> Places {
         self.cells.keep_since(rows.start);
-        Places::of(&mut self.cells, rows)
+        Places::of(&self.cells, rows)
     }
 
     /// The new rows of `places`, after a layout.

@@ -40,7 +40,7 @@ struct MarkedRow {
 }
 
 impl Places {
-    pub(super) fn of(cells: &mut CellList, rows: Range<usize>) -> Self {
+    pub(super) fn of(cells: &CellList, rows: Range<usize>) -> Self {
         let arriving = cells.places_to_freeze(rows.clone());
         let end = Row::default();
         let places = cells.cells_in(rows).map(|(index, start, rows)| CellPlaces {

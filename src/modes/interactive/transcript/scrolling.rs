@@ -52,6 +52,12 @@ impl Transcript {
         start + row.min(rows.len().saturating_sub(1))
     }
 
+    /// The Markdown text that row `index` shows a part of, and its number among those of the transcript.
+    pub(in super::super) fn markdown(&self, index: usize) -> Option<(usize, &str)> {
+        let (cell, _) = self.cells.cell_at(index)?;
+        Some((cell, self.cells.markdown(cell)?))
+    }
+
     /// Whether the cell of a place has rows.
     pub(in super::super) fn shows(&self, place: &RowPlace) -> bool {
         !self.cells.rows_of(place.cell).is_empty()
@@ -163,7 +169,7 @@ enum EndPlace {
 
 impl SettledEnd {
     /// `None` if no row is settled.
-    pub(in super::super) fn of(transcript: &mut Transcript) -> Option<Self> {
+    pub(in super::super) fn of(transcript: &Transcript) -> Option<Self> {
         let last = transcript.stable().checked_sub(1)?;
         let (cell, _) = transcript.cells.cell_at(last)?;
         let place = if transcript.cells.is_settled(cell) {

@@ -198,11 +198,27 @@ impl Cell {
         pictures.iter_mut().for_each(Picture::release);
     }
 
-    /// The text that is arriving in it.
-    fn streamed(&mut self) -> Option<&mut StreamedText> {
+    /// The Markdown text that it shows.
+    pub(super) fn markdown(&self) -> Option<&str> {
         match self {
-            Self::Text(cell) => Some(cell.streamed()),
-            Self::Thinking(cell) => Some(cell.streamed()),
+            Self::Text(cell) => Some(cell.text()),
+            Self::Thinking(cell) => Some(cell.text()),
+            Self::Summary(cell) => Some(cell.text()),
+            Self::Custom(cell) => Some(cell.text()),
+            Self::Header(_)
+            | Self::User(_)
+            | Self::Tool(_)
+            | Self::Bash(_)
+            | Self::Notice(_)
+            | Self::Released => None,
+        }
+    }
+
+    /// The text that may be arriving in it.
+    fn streamed(&self) -> Option<&StreamedText> {
+        match self {
+            Self::Text(cell) => Some(&cell.streamed),
+            Self::Thinking(cell) => Some(&cell.streamed),
             Self::Header(_)
             | Self::User(_)
             | Self::Tool(_)
@@ -215,19 +231,28 @@ impl Cell {
     }
 
     /// Where row `n_rows` begins, if the rows before it can be final now, whatever follows.
-    pub(super) fn place(&mut self, painted: &Painted, n_rows: usize) -> Option<LinePlace> {
+    pub(super) fn place(&self, painted: &Painted, n_rows: usize) -> Option<LinePlace> {
         self.streamed()?.place(painted, n_rows)
     }
 
     /// Number of rows that [`Self::freeze`] made final, as last drawn.
-    pub(super) fn n_frozen(&mut self) -> usize {
-        self.streamed().map_or(0, |streamed| streamed.n_frozen())
+    pub(super) fn n_frozen(&self) -> usize {
+        self.streamed().map_or(0, StreamedText::n_frozen)
     }
 
     /// Makes the rows before `end` final, of which there are `n_rows`. What follows begins a row of its own.
     pub(super) fn freeze(&mut self, end: LinePlace, n_rows: usize) {
-        if let Some(streamed) = self.streamed() {
-            streamed.freeze(end, n_rows);
+        match self {
+            Self::Text(cell) => cell.streamed.freeze(end, n_rows),
+            Self::Thinking(cell) => cell.streamed.freeze(end, n_rows),
+            Self::Header(_)
+            | Self::User(_)
+            | Self::Tool(_)
+            | Self::Bash(_)
+            | Self::Summary(_)
+            | Self::Custom(_)
+            | Self::Notice(_)
+            | Self::Released => {}
         }
     }
 

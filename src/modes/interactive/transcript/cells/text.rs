@@ -8,7 +8,7 @@ use super::streamed::StreamedText;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct TextCell {
-    streamed: StreamedText,
+    pub(super) streamed: StreamedText,
 }
 
 impl TextCell {
@@ -36,8 +36,8 @@ impl TextCell {
         self.streamed.is_finished()
     }
 
-    pub(super) fn streamed(&mut self) -> &mut StreamedText {
-        &mut self.streamed
+    pub(super) fn text(&self) -> &str {
+        self.streamed.text()
     }
 
     pub(super) fn render(&mut self, cx: &RenderCx<'_>, painted: &mut Painted) {

@@ -19,7 +19,7 @@ const PLAIN_MARK: &str = "┊ ";
 #[derive(Debug, Default)]
 pub(in super::super) struct ThinkingCell {
     parts: Vec<String>,
-    streamed: StreamedText,
+    pub(super) streamed: StreamedText,
 }
 
 impl ThinkingCell {
@@ -66,10 +66,6 @@ impl ThinkingCell {
 
     pub(super) fn text(&self) -> &str {
         self.streamed.text()
-    }
-
-    pub(super) fn streamed(&mut self) -> &mut StreamedText {
-        &mut self.streamed
     }
 
     pub(super) fn render(&mut self, cx: &RenderCx<'_>, painted: &mut Painted) {
