@@ -106,10 +106,10 @@ impl Pager {
         }
         match self.search.note {
             Some(Note::NotFound) => {
-                return (vec![warning(&format!("\"{}\" was not found", self.search.query))], None);
+                return (vec![warning(&format!("\"{}\" was not found", self.search.typed))], None);
             }
             Some(Note::Hidden(HiddenText { place, action: (action, effect) })) => {
-                let note = warning(&format!("\"{}\" is only in {place}", self.search.query));
+                let note = warning(&format!("\"{}\" is only in {place}", self.search.typed));
                 return (with_keys(note, &Hints::new().key(action, effect)), None);
             }
             None => {}

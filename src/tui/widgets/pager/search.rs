@@ -18,6 +18,8 @@ pub(super) struct Search {
     pub(super) field: Option<Field>,
     /// In lower case; empty if there is none.
     pub(super) query: String,
+    /// The query as it was typed.
+    pub(super) typed: String,
     /// Parts that may contain it; `None` while that is not known.
     parts: Option<Vec<usize>>,
     pub(super) current: Option<Place>,
@@ -51,11 +53,10 @@ impl Pager {
         };
         match id {
             Some("tui.select.confirm") => {
-                let query = field.text().trim().to_lowercase();
-                self.search = Search::default();
-                if !query.is_empty() {
-                    self.search.parts = text.search(&query);
-                    self.search.query = query;
+                let typed = field.text().trim().to_owned();
+                self.search = Search { query: typed.to_lowercase(), typed, ..Search::default() };
+                if !self.search.query.is_empty() {
+                    self.search.parts = text.search(&self.search.query);
                     self.search.waiting = Some(true);
                 }
             }

@@ -161,8 +161,8 @@ fn search_finds_all_matches_in_both_directions_and_goes_around() {
     }
     let line = |n: usize| format!("line {n:05}");
     assert_eq!(visited, [300, 301, 302, 301, 300, 399].map(line));
-    let screen = stage.search("nothing");
-    assert!(screen.contains(&"\"nothing\" was not found".to_owned()), "{screen:#?}");
+    let screen = stage.search("Nothing");
+    assert!(screen.contains(&"\"Nothing\" was not found".to_owned()), "{screen:#?}");
     stage.press(KeyCode::Down);
     assert!(!stage.screen().join("\n").contains("not found"));
 }
