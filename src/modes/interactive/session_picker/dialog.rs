@@ -443,7 +443,10 @@ impl Overlay for SessionsDialog {
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
         let (width_cells, theme) = (cx.width.max(1), cx.theme);
-        let field = if let Mode::Rename { name, .. } = &self.mode { name } else { &self.query };
+        let field = match &self.mode {
+            Mode::Rename { name, .. } => name.render_after("Name: ", width_cells, theme),
+            Mode::Browse | Mode::ConfirmDelete { .. } => self.query.render(width_cells, theme),
+        };
         let style = RowStyle {
             width_cells,
             theme,
@@ -454,7 +457,7 @@ impl Overlay for SessionsDialog {
         let (title, empty) = (self.title(), self.empty_text(cx.keymap));
         let frame = ListFrame {
             title: &title,
-            field: Some(field.render(width_cells, theme)),
+            field: Some(field),
             empty: empty.as_deref(),
             status: None,
             below: self.rows_below(cx),

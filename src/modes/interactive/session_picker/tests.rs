@@ -195,7 +195,7 @@ fn deletion_is_confirmed_and_the_open_session_is_kept() {
 fn session_is_renamed_in_the_list() {
     let mut list = List::new();
     list.ctrl('r');
-    assert!(list.screen(80, 20).contains("> Parser\n"));
+    assert!(list.screen(80, 20).contains("Name: Parser\n"));
     list.press(KeyCode::Char('s'));
     let (path, name) = (PathBuf::from("/s/a.jsonl"), "Parsers".to_owned());
     let renamed = SessionsEffect::Rename { path: path.clone(), name: name.clone() };
@@ -215,7 +215,7 @@ fn name_that_is_refused_stays_to_be_tried_again() {
     let problem = "the session is open in another pi (process 7)".to_owned();
     list.dialog.on_done(SessionsDone::NotRenamed { path, name, problem: problem.clone() });
     let screen = list.screen(80, 20);
-    assert!(screen.contains("> Parsers\n") && screen.contains(&problem), "{screen}");
+    assert!(screen.contains("Name: Parsers\n") && screen.contains(&problem), "{screen}");
     assert_eq!(effect(list.press(KeyCode::Enter)), rename);
     assert!(!list.screen(80, 20).contains(&problem));
 }
