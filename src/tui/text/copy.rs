@@ -106,6 +106,11 @@ impl Row {
         self.copy.part = u32::try_from(start).ok();
     }
 
+    /// Lets the row be copied as it is shown.
+    pub fn forget_part(&mut self) {
+        self.copy.part = None;
+    }
+
     /// Whether these columns have all of its text, and what its line begins with.
     pub fn is_whole_in(&self, columns: &Range<u16>) -> bool {
         let inside = self.text_columns();

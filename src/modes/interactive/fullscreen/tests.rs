@@ -12,7 +12,8 @@ use crate::agent::{AgentEvent, ToolOutput};
 use crate::ai::{Api, AssistantMessage, BlockKind, Catalog, StreamEvent, ToolCall};
 use crate::config::EffectiveSettings;
 use crate::session::{
-    EntryBody, Header, NoticeLevel, Opened, SessionEvent, SessionState, SessionStore, SessionTree,
+    Entry, EntryBody, EntryId, Header, NoticeLevel, Opened, SessionEvent, SessionState, SessionStore,
+    SessionTree,
 };
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::InputEvent;
@@ -754,6 +755,21 @@ fn whole_blocks_are_copied_as_they_were_written_also_if_their_rows_left_the_main
         stage.drag((x + 5, y), (x + 8, y));
         assert_eq!(stage.copied.last().unwrap(), "bold");
     }
+}
+
+#[test]
+fn block_of_which_rows_are_hidden_is_copied_as_it_is_shown() {
+    let mut stage = answer("before");
+    let lines: Vec<String> = (1..=12).map(|n| format!("*line* {n}  ")).collect();
+    let content = format!("A **bold** one.\n\n{}", lines.join("\n"));
+    let custom = serde_json::json!({"customType": "note", "content": content, "display": true});
+    let body = EntryBody::CustomMessage(Box::new(serde_json::from_value(custom).unwrap()));
+    let entry = Entry { id: EntryId::new("x"), parent_id: None, timestamp: String::new(), body };
+    stage.app.transcript.apply(&SessionEvent::EntryAppended(std::sync::Arc::new(entry)), stage.app.now);
+    let ((x, y), (end_x, end_y)) = (stage.find("A bold"), stage.find("line 8"));
+    stage.drag((x, y), (end_x + 5, end_y));
+    let shown: Vec<String> = (1..=8).map(|n| format!("line {n}")).collect();
+    assert_eq!(stage.copied, [format!("A **bold** one.\n\n{}", shown.join("\n"))]);
 }
 
 #[test]

@@ -39,7 +39,14 @@ impl CustomCell {
             let rows = markdown::render(&self.text, inner.width, cx.theme, cx.highlighter, &options);
             let n_rows = rows.len();
             let shown = if cx.view.expanded { n_rows } else { COLLAPSED_ROWS.min(n_rows) };
-            content.extend(rows.into_iter().take(shown));
+            // Of a block that goes on, only what is shown is copied.
+            let cut = rows.get(shown).and_then(Row::part);
+            content.extend(rows.into_iter().take(shown).map(|mut row| {
+                if cut.is_some() && row.part() == cut {
+                    row.forget_part();
+                }
+                row
+            }));
             if shown < n_rows {
                 content.push(tool_view::hint(n_rows - shown, "more", &inner));
             }
