@@ -70,7 +70,7 @@ use tokio::time::Instant;
 use crate::agent::AgentEvent;
 use crate::config::ExitOutput;
 use crate::session::{NoticeLevel, PromptDraft, SessionCommand, SessionError, SessionEvent, SessionUpdate};
-use crate::tui::term::{Control, InputEvent, ProgramState, give_back_driver, write_in_progress};
+use crate::tui::term::{Control, InputEvent, ProgramState, SizeSeen, give_back_driver, write_in_progress};
 use crate::util::clock::Clock;
 use crate::util::foreground;
 use crate::util::start_times::StartTimes;
@@ -235,7 +235,11 @@ impl Interactive {
     fn on_input(&mut self, event: &InputEvent) {
         self.effects.link.on_input();
         match event {
-            InputEvent::Resize(_) => return self.frames.on_resize(),
+            InputEvent::Resize(size) => {
+                // It may have another one when pi follows it.
+                self.terminal.ui.screen.had_size(SizeSeen::Between(*size));
+                return self.frames.on_resize();
+            }
             InputEvent::Answered => return self.on_answers(),
             InputEvent::PasteWaits => {
                 self.app.status.hint = Some(PASTE_WAITS.to_owned());

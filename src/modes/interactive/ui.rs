@@ -207,7 +207,7 @@ impl<W: Write> Ui<W> {
     ) {
         let row = continue_after(&mut app.transcript, end, size.width, &app.theme, app.now);
         self.screen.continue_from(row);
-        self.screen.resume(size, cursor);
+        self.screen.resume_below_own_rows(size, cursor);
     }
 }
 

@@ -29,7 +29,7 @@ use super::canvas::{Canvas, Erasing, LostPictures};
 use super::cell_grid::narrow;
 use super::control::Control;
 use super::picture_store::PictureStore;
-use super::reflow::{Picture, Positions, ReflowTraits};
+use super::reflow::{Picture, Positions, ReflowTraits, RowShape};
 use super::spaced::Spaced;
 
 /// The content to show, top to bottom: settled rows, live rows, the dock.
@@ -159,6 +159,8 @@ pub struct InlineWindow<W> {
     due: Due,
     /// The document was replaced.
     start: Option<StartOver>,
+    /// The rows that [`Self::release`] left on the screen.
+    released: Option<Picture>,
 }
 
 #[derive(Debug, Default)]
@@ -219,6 +221,7 @@ impl<W: Write> InlineWindow<W> {
             smallest: None,
             due: Due::Nothing,
             start: None,
+            released: None,
         };
         window.resume(size, cursor);
         window
@@ -521,6 +524,10 @@ impl<W: Write> InlineWindow<W> {
             self.canvas.erase_row(y)?;
         }
         self.pushed = self.pushed.max(document.stable());
+        let cursor = Position::new(0, row);
+        let shapes = (self.origin..row).map(|y| self.canvas.shape(y)).chain([RowShape::default()]);
+        self.released = Some(Picture { used: row, cursor, shapes: shapes.collect(), ..self.picture() });
+        self.smallest = None;
         self.origin = row;
         self.shown = Shown { top: self.pushed, used: row, ..Shown::default() };
         self.canvas.forget();
@@ -535,9 +542,20 @@ impl<W: Write> InlineWindow<W> {
         self.origin = cursor.y.saturating_add(u16::from(cursor.x > 0)).min(self.height());
         self.canvas.forget_cursor(cursor);
         self.canvas.forget_pictures(LostPictures::Numbered);
-        self.unsettled_from = 0;
+        (self.painted_on, self.smallest, self.unsettled_from) = (None, None, 0);
         self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
         self.due = Due::EraseOwnRows;
+    }
+
+    /// The same if nobody wrote to the screen in the meantime. Some terminals leave the cursor where it was
+    /// when they move its row.
+    pub fn resume_below_own_rows(&mut self, size: Size, cursor: Position) {
+        let smallest = self.smallest.unwrap_or(size);
+        let released = self.released.take().map(|picture| Picture { smallest, ..picture });
+        let end = released.map_or(cursor.y, |picture| picture.lowest_end(size, cursor, &self.traits));
+        self.resume(size, cursor);
+        self.origin = end.min(self.height());
+        self.shown.used = self.origin;
     }
 
     /// Resumes where another program left the cursor after it wrote to the screen while this process was

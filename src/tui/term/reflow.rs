@@ -243,6 +243,23 @@ impl Picture {
         found
     }
 
+    /// The lowest screen row that may follow the rows on a screen of `size`, whose cursor was below them and is
+    /// reported at `reply`.
+    pub(super) fn lowest_end(&self, size: Size, reply: Position, traits: &ReflowTraits) -> u16 {
+        let height = size.height;
+        if traits.cursor == CursorRule::IgnoresRowsBelow {
+            // A cursor that is on no text stays behind, also when its row comes back from a smaller screen.
+            let smallest = Size::new(self.smallest.width.min(size.width), self.smallest.height.min(height));
+            let n_rows: i64 = self.shapes.iter().map(|shape| shape.n_rows(smallest.width, true)).sum();
+            if i64::from(self.origin) + n_rows > i64::from(smallest.height) {
+                return height;
+            }
+        }
+        let found = self.positions(size, Some(reply), traits);
+        let end = found.iter().filter_map(|positions| positions.tops.last()).max().copied();
+        end.and_then(|end| u16::try_from(end.max(0)).ok()).map_or(height, |end| end.min(height))
+    }
+
     /// The traits after a change that only `found` explains.
     pub(super) fn learned(&self, size: Size, found: &[Positions], traits: ReflowTraits) -> ReflowTraits {
         let is_sensed = self.is_full() && size.height == self.size.height && size.width < self.size.width;
@@ -274,7 +291,8 @@ impl Picture {
         let mut models: Vec<Model> = Vec::new();
         if reply.is_some() {
             models.extend(reflow(From::Cursor));
-            if self.cursor.x >= size.width && !self.is_column_as_expected(size, reply, &styles) {
+            let is_moved = traits.cursor != CursorRule::OwnRowFixed && self.cursor.x >= size.width;
+            if is_moved && !self.is_column_as_expected(size, reply, &styles) {
                 // What terminals do with such a cursor differs.
                 models.extend(reflow(From::CursorOnFirst));
                 if self.cursor.x.is_multiple_of(size.width.max(1)) {
@@ -335,7 +353,7 @@ impl Picture {
         let (heights, sub_row) = match model {
             Model::Rigid => (vec![1; self.shapes.len()], 0),
             Model::Reflow { styled, from } => {
-                let mut heights = self.heights(size.width, styled, traits.cursor);
+                let mut heights = self.heights(size, styled, traits.cursor);
                 let mut sub_row = self.sub_row(size, styled, from, traits);
                 if from == From::CursorAfter
                     && let Some(own) = heights.get_mut(at)
@@ -363,7 +381,9 @@ impl Picture {
             (Model::Reflow { .. }, Some(reply)) => {
                 let row = self.row_of_text(size, reply, below - n_below, traits) - sub_row;
                 let row = match traits.cursor {
-                    CursorRule::OwnRowFixed => row - (below - n_below),
+                    CursorRule::OwnRowFixed => {
+                        row - (below - n_below) - (heights.get(at).map_or(0, |own| own - 1))
+                    }
                     CursorRule::Follows | CursorRule::WrapsOnlyAbove | CursorRule::IgnoresRowsBelow => row,
                 };
                 row - before(at)
@@ -402,7 +422,7 @@ impl Picture {
     }
 
     /// How many rows each painted row becomes.
-    fn heights(&self, width: u16, styled: bool, rule: CursorRule) -> Vec<i64> {
+    fn heights(&self, Size { width, height }: Size, styled: bool, rule: CursorRule) -> Vec<i64> {
         let at = usize::from(self.cursor.y.saturating_sub(self.origin));
         let wrapped = |n: usize, shape: &RowShape| match rule {
             CursorRule::WrapsOnlyAbove if n >= at => 1,
@@ -415,7 +435,11 @@ impl Picture {
             // It wraps from the last row upwards and skips the row it takes for the
             // cursor's, which it finds by counting the rows added so far.
             let mut added = 0;
-            for n in (0..heights.len()).rev() {
+            // It drops rows below the cursor when it becomes lower, before the others wrap.
+            let lowest = self.size.height.min(self.smallest.height).min(height);
+            let end = usize::from(lowest.saturating_sub(self.origin)).max(at + 1);
+            heights.iter_mut().skip(end).for_each(|height| *height = 1);
+            for n in (0..heights.len().min(end)).rev() {
                 let is_skipped = i64::try_from(n).is_ok_and(|n| n == i64::try_from(at).unwrap_or(0) + added);
                 heights[n] = if is_skipped { 1 } else { self.shapes[n].n_rows(width, styled) };
                 added += heights[n] - 1;
@@ -574,5 +598,125 @@ mod tests {
         let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 1)), &ReflowTraits::of("tmux"));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].tops, [-1, 0, 1, 2, 3]);
+    }
+
+    /// What xterm.js 6.0 did: size, first row, cursor, cells of each row, later sizes, reported cursor, and where the
+    /// rows up to the cursor's are then.
+    #[test]
+    fn xtermjs_is_understood_although_it_drops_rows_below_the_cursor_and_counts_those_that_wrap() {
+        type Cells = (u16, u16);
+        type Case = (Cells, u16, Cells, &'static [usize], &'static [Cells], Cells, &'static [i64]);
+        let cases: &[Case] = &[
+            ((95, 20), 0, (34, 2), &[95, 95, 47, 95, 95], &[(14, 20)], (13, 19), &[-10, -3, 4]),
+            ((93, 25), 0, (46, 1), &[93, 46, 1, 93, 1], &[(20, 7)], (19, 6), &[-5, 0]),
+            ((80, 21), 5, (40, 7), &[4, 0, 40, 80, 80, 1, 4], &[(33, 25)], (32, 12), &[5, 6, 7]),
+            ((67, 12), 5, (33, 7), &[67, 67, 33, 1, 67, 0, 4], &[(14, 11)], (13, 10), &[-6, -1, 4]),
+            ((46, 12), 5, (4, 7), &[1, 4, 4, 4, 4, 46, 1], &[(19, 10)], (4, 7), &[5, 6, 7]),
+            (
+                (78, 28),
+                5,
+                (4, 11),
+                &[78, 78, 39, 4, 78, 4, 4, 39],
+                &[(19, 10)],
+                (4, 9),
+                &[-11, -6, -1, 2, 3, 8, 9],
+            ),
+            (
+                (72, 14),
+                5,
+                (0, 11),
+                &[72, 72, 72, 72, 36, 0, 0, 72, 72],
+                &[(29, 11)],
+                (0, 10),
+                &[-5, -2, 1, 4, 7, 9, 10],
+            ),
+            (
+                (54, 14),
+                5,
+                (0, 11),
+                &[1, 0, 54, 27, 0, 0, 0, 54, 27],
+                &[(53, 8)],
+                (0, 7),
+                &[0, 1, 2, 4, 5, 6, 7],
+            ),
+            ((42, 15), 5, (0, 8), &[42, 0, 4, 0, 42], &[(42, 24), (36, 9)], (0, 8), &[4, 6, 7, 8]),
+            ((52, 18), 0, (26, 3), &[4, 52, 26, 26, 26, 4], &[(35, 13), (23, 9)], (22, 8), &[0, 1, 4, 6]),
+            (
+                (57, 12),
+                5,
+                (0, 10),
+                &[4, 28, 1, 4, 28, 0, 57],
+                &[(19, 11), (47, 13)],
+                (0, 10),
+                &[5, 6, 7, 8, 9, 10],
+            ),
+            (
+                (97, 13),
+                5,
+                (24, 12),
+                &[0, 97, 1, 97, 0, 97, 4, 48],
+                &[(35, 8)],
+                (24, 7),
+                &[-6, -5, -2, -1, 2, 3, 6, 7],
+            ),
+            (
+                (51, 13),
+                5,
+                (25, 12),
+                &[0, 4, 1, 51, 51, 51, 25, 25],
+                &[(49, 8)],
+                (25, 7),
+                &[-3, -2, -1, 0, 2, 4, 6, 7],
+            ),
+            (
+                (85, 23),
+                5,
+                (0, 12),
+                &[4, 85, 0, 85, 85, 42, 42, 0],
+                &[(14, 23)],
+                (0, 22),
+                &[-7, -6, 1, 2, 9, 16, 19, 22],
+            ),
+        ];
+        for (before, origin, cursor, lens, steps, reply, expected) in cases {
+            let size = |(width, height): Cells| Size::new(width, height);
+            let before = size(*before);
+            let lower = |a: Size, b: &Cells| Size::new(a.width.min(b.0), a.height.min(b.1));
+            let picture = Picture {
+                size: before,
+                origin: *origin,
+                used: origin + u16::try_from(lens.len()).unwrap(),
+                cursor: Position::new(cursor.0, cursor.1),
+                n_above: 0,
+                smallest: steps.iter().fold(before, lower),
+                shapes: lens.iter().map(|n_cells| row(*n_cells, 0)).collect(),
+            };
+            let (last, reply) = (size(*steps.last().unwrap()), Position::new(reply.0, reply.1));
+            let found = picture.positions(last, Some(reply), &ReflowTraits::of("vscode"));
+            assert_eq!(found.len(), 1, "{before:?} {steps:?}");
+            assert_eq!(&found[0].tops[..expected.len()], *expected, "{before:?} {steps:?}");
+        }
+    }
+
+    /// kitty 0.26 leaves a cursor below the text where it was, and its text may be lower.
+    #[test]
+    fn text_goes_on_below_all_rows_that_kitty_moved_down() {
+        let shapes: Vec<RowShape> = (0..20).map(|n| row(if n % 2 == 0 { 90 } else { 20 }, 0)).collect();
+        let end = |smallest: Size, size: Size, y: u16, name: &str| {
+            let shapes = shapes.iter().cloned().chain([RowShape::default()]).collect();
+            let (before, cursor) = (Size::new(100, 30), Position::new(0, 20));
+            let picture =
+                Picture { size: before, origin: 0, used: 20, cursor, n_above: 40, smallest, shapes };
+            picture.lowest_end(size, Position::new(0, y), &ReflowTraits::of(name))
+        };
+        let (same, slim, low) = (Size::new(100, 30), Size::new(60, 30), Size::new(100, 15));
+        assert_eq!(end(same, same, 20, "kitty"), 20);
+        assert_eq!(end(slim, slim, 20, "kitty"), 30, "ten rows wrap");
+        assert_eq!(end(slim, same, 20, "kitty"), 30, "it may have scrolled");
+        assert_eq!(end(low, low, 14, "kitty"), 15);
+        assert_eq!(end(same, Size::new(95, 30), 20, "kitty"), 20, "nothing wraps");
+        // The others report where the row is.
+        assert_eq!(end(slim, slim, 29, "tmux"), 29);
+        assert_eq!(end(slim, slim, 25, "vscode"), 25);
     }
 }
