@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use crate::ai::{BlockKind, StreamEvent};
 use crate::tui::term::ReflowTraits;
 
-use super::super::size::ScreenSensor;
+use super::super::over_screen::MainScreen;
+use super::super::size::{ScreenSensor, adopt_size};
+use super::super::transcript::keep_places;
 use super::emulators::reflowing_terminal::{Emulator, ReflowingTerminal};
 use super::late_size::LateScreen;
 use super::*;
@@ -108,6 +110,10 @@ enum Step {
     Tell,
     /// Some time in fullscreen, in which words arrive and the size changes.
     Fullscreen(usize, u16, u16),
+    /// The same while a list is open over the main screen.
+    List(usize, u16, u16),
+    /// A line about the program, below the text that arrives.
+    Notice,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -126,6 +132,9 @@ fn steps_in_fullscreen() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::End),
         3 => (0_usize..160, 40_u16..120, 14_u16..46)
             .prop_map(|(n_words, width, height)| Step::Fullscreen(n_words, width, height)),
+        3 => (0_usize..160, 40_u16..120, 10_u16..46)
+            .prop_map(|(n_words, width, height)| Step::List(n_words, width, height)),
+        1 => Just(Step::Notice),
     ];
     prop::collection::vec(step, 1..25)
 }
@@ -152,6 +161,24 @@ fn be_in_fullscreen<T: Emulator>(
     screen.draw();
 }
 
+/// Lays the transcript out as a list does that is open over the main screen.
+fn be_over<T: Emulator>(screen: &mut LateScreen<T>, answer: Option<&mut Answer>, n_words: usize, size: Size) {
+    let app = &mut screen.stage.app;
+    let below = MainScreen::new(app, &screen.ui.screen);
+    screen.terminal.resize(size);
+    screen.terminal.known = size;
+    keep_places(&mut app.transcript, &below.places);
+    app.transcript.layout(size.width, &app.theme, app.now);
+    if let Some(answer) = answer {
+        answer.arrive(screen, n_words);
+    }
+    let app = &mut screen.stage.app;
+    app.transcript.layout(size.width, &app.theme, app.now);
+    screen.ui.screen.return_to();
+    adopt_size(&mut screen.ui, app, &mut screen.terminal, Some(&below.places));
+    screen.ui.draw(&mut screen.stage.app).unwrap();
+}
+
 /// Runs the steps; the check gets how often each word is there.
 fn run<T: Emulator>(form: Form, traits: ReflowTraits, steps: &[Step], is_right: impl Fn(usize) -> bool) {
     let mut screen = LateScreen::<T>::new(Size::new(90, 30), traits);
@@ -174,6 +201,17 @@ fn run<T: Emulator>(form: Form, traits: ReflowTraits, steps: &[Step], is_right: 
             Step::Tell => {
                 screen.terminal.known = screen.terminal.size;
                 screen.follow_size();
+            }
+            Step::List(n_words, width, height) => {
+                be_over(&mut screen, answer.as_mut(), n_words, Size::new(width, height));
+            }
+            Step::Notice => {
+                screen
+                    .stage
+                    .app
+                    .transcript
+                    .notice(crate::session::NoticeLevel::Warning, "a warning of two rows at many widths");
+                screen.draw();
             }
             Step::Fullscreen(n_words, width, height) => {
                 be_in_fullscreen(&mut screen, answer.as_mut(), n_words, Size::new(width, height));
@@ -199,6 +237,38 @@ fn run<T: Emulator>(form: Form, traits: ReflowTraits, steps: &[Step], is_right: 
     }
     let order: Vec<usize> = words.iter().filter_map(|word| text.find(word.as_str())).collect();
     assert!(order.is_sorted(), "{form:?}: out of order: {text}");
+}
+
+/// A dock that takes most of a low screen, below a notice that came during the answer.
+#[test]
+fn text_that_arrives_above_a_notice_while_the_window_is_low_is_there_once() {
+    for n_words in [10, 20, 30] {
+        let mut screen = LateScreen::<ReflowingTerminal>::new(Size::new(80, 24), ReflowTraits::of("tmux"));
+        let steering = (0..3).map(|n| format!("message {n}")).collect();
+        let queue = crate::session::QueueView { steering, follow_up: Vec::new() };
+        screen.stage.session(|session| session.queue = queue.into());
+        let mut answer = Answer::begin(&mut screen, Form::Paragraph, 1);
+        answer.stream(&mut screen, 12);
+        screen
+            .stage
+            .app
+            .transcript
+            .notice(crate::session::NoticeLevel::Info, "A notice of some words that wrap.");
+        screen.draw();
+        be_over(&mut screen, Some(&mut answer), n_words, Size::new(40, 12));
+        for _ in 0..20 {
+            answer.stream(&mut screen, 1);
+        }
+        screen.terminal.resize(Size::new(80, 24));
+        screen.terminal.known = screen.terminal.size;
+        screen.follow_size();
+        let mut words = Vec::new();
+        answer.end(&mut screen, &mut words);
+        let (scrollback, rows) = screen.terminal.terminal.0.borrow_mut().lines();
+        let text = [scrollback, rows].concat().join("\n");
+        let wrong: Vec<_> = words.iter().filter(|word| text.matches(word.as_str()).count() != 1).collect();
+        assert!(wrong.is_empty(), "{n_words}: {wrong:?} in {text}");
+    }
 }
 
 fn forms() -> impl Strategy<Value = Form> {

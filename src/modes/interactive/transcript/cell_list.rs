@@ -18,6 +18,7 @@ use crate::tui::text::{LinePlace, Row, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::cells::{Cell, CellKind};
+use super::places::Arriving;
 use super::remarks::Remarks;
 use super::render::{RenderCx, ViewSettings, indented, side};
 
@@ -459,10 +460,15 @@ impl CellList {
     }
 
     /// Makes the rows before row `index` final if they can be: they leave the screen. What follows them begins a
-    /// row of its own.
+    /// row of its own. The last row is not final, even if there is no room for it: text that arrives would be in
+    /// a row of its own each time.
     pub(super) fn freeze(&mut self, index: usize) {
         let Some((cell, n_rows)) = self.live_row(index) else { return };
         let Some(Slot { cell, painted, .. }) = self.slots.get_mut(cell) else { return };
+        let n_rows = n_rows.min(painted.rows.len().saturating_sub(1));
+        if n_rows <= painted.stable {
+            return;
+        }
         if let Some(end) = cell.place(painted, n_rows) {
             cell.freeze(end, n_rows);
             painted.stable = n_rows;
@@ -494,14 +500,14 @@ impl CellList {
         self.start_of(index) + self.slots.get(index).map_or(0, |slot| slot.cell.n_frozen())
     }
 
-    /// The places at which rows of the first unsettled cell could be frozen: its index, and the indices of rows.
-    pub(super) fn places_to_freeze(&self, rows: Range<usize>) -> Option<(usize, Vec<(usize, LinePlace)>)> {
+    /// The places at which rows of the first unsettled cell could be frozen.
+    pub(super) fn places_to_freeze(&self, rows: Range<usize>) -> Option<Arriving> {
         let cell = self.first_live;
         let start = self.start_of(cell);
         let Slot { cell: content, painted, .. } = self.measured().get(cell)?;
         let rows = rows.start.max(start + painted.stable + 1)..rows.end.min(start + painted.rows.len() + 1);
         let places = rows.filter_map(|row| Some((row, content.place(painted, row - start)?)));
-        Some((cell, places.collect()))
+        Some(Arriving { cell, end: start + painted.rows.len(), rows: places.collect() })
     }
 
     /// The first unsettled cell, and how many of its rows are before row `index`, if the rows of other cells before

@@ -15,8 +15,18 @@ pub(in super::super) struct Places {
     len: usize,
     /// The end of the last cell: rows that arrive later begin there.
     end: Option<MarkedRow>,
-    /// The cell that is arriving, and rows of it that can be the first ones after rows that left the screen.
-    arriving: Option<(usize, Vec<(usize, LinePlace)>)>,
+    arriving: Option<Arriving>,
+}
+
+/// The cell that is arriving.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    /// Its index.
+    pub(super) cell: usize,
+    /// The row after it.
+    pub(super) end: usize,
+    /// Rows of it that can be the first ones after rows that left the screen.
+    pub(super) rows: Vec<(usize, LinePlace)>,
 }
 
 /// The places of a cell's rows, and of its end.
@@ -60,9 +70,9 @@ impl Places {
 
     /// The cell that is arriving, and the place of row `old` in it, or of its end if that is before.
     pub(super) fn to_freeze(&self, old: usize) -> Option<(usize, usize, &LinePlace)> {
-        let (cell, rows) = self.arriving.as_ref()?;
-        let (row, place) = rows.iter().find(|(row, _)| *row == old).or_else(|| rows.last())?;
-        (*row == old || *row == self.len).then_some((*cell, *row, place))
+        let Arriving { cell, end, rows } = self.arriving.as_ref()?;
+        let (row, place) = rows.iter().rfind(|(row, _)| *row <= old)?;
+        (*row == old || row == end).then_some((*cell, *row, place))
     }
 
     /// Index of the cell of the first row.
@@ -70,13 +80,22 @@ impl Places {
         self.cells.first().map(|cell| cell.index)
     }
 
-    /// The place of row `old`. The row after the last one is the end of its cell.
+    /// The place of row `old`. The row after the last one is the end of its cell, and so is one after a text
+    /// that is arriving: more of it may come before the next cell.
     fn find(&self, old: usize) -> Option<MarkedRow> {
         if old >= self.len {
             return self.end;
         }
         let found = self.cells.partition_point(|cell| cell.start <= old).checked_sub(1)?;
         let cell = self.cells.get(found)?;
+        let before = found.checked_sub(1).and_then(|before| self.cells.get(before));
+        if let Some(before) = before.filter(|before| old == cell.start && !before.is_settled) {
+            return Some(MarkedRow {
+                cell: before.index,
+                mark: before.marks.last().copied(),
+                is_settled: false,
+            });
+        }
         let mark = cell.marks.get(old - cell.start).copied();
         Some(MarkedRow { cell: cell.index, mark, is_settled: cell.is_settled })
     }
