@@ -133,23 +133,25 @@ impl<W: Write> OverScreen<W> {
         app.transcript.layout(width, &app.theme, app.now);
     }
 
-    /// The rows of the main screen, at their places if these are known. Rows of the shell are blank.
+    /// The rows of the main screen, at their places if these are known. Rows of the shell are blank. Rows of the
+    /// transcript that another program or screen moved up are shown again.
     fn rows_below<'p>(&self, page: &'p Page<'_>) -> Vec<Cow<'p, Row>> {
         let below = &self.below;
         let (len, size) = (page.len(), self.window.size());
         let height = usize::from(size.height);
-        let top = if below.is_relaid { 0 } else { below.top };
-        let origin = if below.is_resized || size != below.size { 0 } else { below.origin };
-        let origin = usize::from(origin).min(height.saturating_sub(len.saturating_sub(top)));
-        let first = len.saturating_sub(height - origin).max(top);
+        let is_in_place = !below.is_resized && !below.is_relaid && size == below.size;
+        let (origin, n_blank) = if is_in_place { (usize::from(below.origin), below.n_blank) } else { (0, 0) };
+        let n_blank = n_blank.min(height.saturating_sub(len.saturating_sub(below.top)));
+        let end = len + n_blank;
+        let first = if is_in_place { below.top.saturating_sub(origin) } else { 0 };
+        let first = first.max(end.saturating_sub(height));
+        let n_above = origin.saturating_sub(below.top).min(height.saturating_sub(end - first));
         let shown = (first..len).map(|index| page.row(index));
         let mut rows: Vec<_> =
-            iter::repeat_with(Cow::default).take(origin).chain(shown).take(height).collect();
-        if !below.is_resized && !below.is_relaid {
-            let at = (origin + page.stable().saturating_sub(first)).min(rows.len());
-            let n_blank = below.n_blank.min(height - rows.len());
-            rows.splice(at..at, iter::repeat_with(Cow::default).take(n_blank));
-        }
+            iter::repeat_with(Cow::default).take(n_above).chain(shown).take(height).collect();
+        let at = (n_above + page.stable().saturating_sub(first)).min(rows.len());
+        rows.splice(at..at, iter::repeat_with(Cow::default).take(n_blank));
+        rows.truncate(height);
         rows
     }
 }

@@ -315,6 +315,28 @@ fn rows_that_settle_behind_a_list_are_written_when_it_closes() {
     screens.check(true);
 }
 
+/// Another program, such as an editor, had the screen: the rows above pi's are those of the transcript.
+#[test]
+fn transcript_stays_visible_above_a_list_after_another_program_had_the_screen() {
+    let mut screens = Screens::<ReflowingTerminal>::new(Size::new(80, 30));
+    (0..12).for_each(|_| screens.append(40));
+    let n_shown = |screens: &mut Screens<ReflowingTerminal>| {
+        screens.keys("/thinking<enter>");
+        let n_shown = screens.seen.iter().filter(|row| row.trim_start().starts_with('w')).count();
+        screens.stage.app.dialogs.clear();
+        screens.draw();
+        n_shown
+    };
+    let before = n_shown(&mut screens);
+    assert!(before > 5);
+    screens.ui.release(&screens.stage.app).unwrap();
+    let cursor = screens.cursor();
+    screens.ui.screen.resume(screens.size, cursor);
+    screens.draw();
+    assert_eq!(n_shown(&mut screens), before);
+    screens.check(true);
+}
+
 /// A question that nobody asked for stays where its context can be scrolled to, unless it is tall.
 #[test]
 fn question_stays_on_the_main_screen_while_it_takes_less_than_half_of_it() {
