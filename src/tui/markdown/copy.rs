@@ -23,8 +23,9 @@ impl CopyRow {
         Some((self.text?, self.row.part()?))
     }
 
+    /// Whether what is copied of it is selected.
     fn is_whole(&self) -> bool {
-        self.columns.as_ref().is_some_and(|columns| self.row.is_whole_in(columns))
+        self.row.is_frame() || self.columns.as_ref().is_some_and(|columns| self.row.is_whole_in(columns))
     }
 }
 

@@ -113,10 +113,15 @@ impl Row {
 
     /// Whether these columns have all of its text, and what its line begins with.
     pub fn is_whole_in(&self, columns: &Range<u16>) -> bool {
-        let inside = self.text_columns();
-        let is_begun =
-            columns.start <= inside.start && (self.copy.prefix.is_empty() || begins_line(columns, &inside));
+        let inside = self.whole_columns();
+        let is_begun = columns.start <= inside.start
+            && (self.copy.prefix.is_empty() || begins_line(columns, &self.text_columns()));
         self.is_frame() || is_begun && columns.end >= inside.end
+    }
+
+    /// The columns without which it is not whole: of a table those of its cells, without the lines around them.
+    fn whole_columns(&self) -> Range<u16> {
+        self.cell_columns().unwrap_or_else(|| self.text_columns())
     }
 
     /// The same row, never copied.
@@ -188,7 +193,7 @@ pub(super) struct Selected<'a> {
 
 impl Selected<'_> {
     fn is_whole(&self) -> bool {
-        let inside = self.row.text_columns();
+        let inside = self.row.whole_columns();
         self.columns.start <= inside.start && self.columns.end >= inside.end
     }
 

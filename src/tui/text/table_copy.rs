@@ -87,6 +87,14 @@ impl Row {
         self.copy.is_with_next && matches!(self.copy.table, Some(TableRow::Cells(_)))
     }
 
+    /// The columns from the text of the first cell of a table to that of the last one.
+    pub(super) fn cell_columns(&self) -> Option<Range<u16>> {
+        let Some(TableRow::Cells(cells)) = &self.copy.table else { return None };
+        let texts = || cells.iter().map(|cell| &cell.columns).filter(|columns| !columns.is_empty());
+        let (first, last) = (texts().next()?, texts().next_back()?);
+        Some(first.start..last.end)
+    }
+
     fn cell(&self, nth: usize) -> Option<&CopiedCell> {
         match &self.copy.table {
             Some(TableRow::Cells(cells)) => cells.get(nth),

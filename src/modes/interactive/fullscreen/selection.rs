@@ -170,11 +170,18 @@ impl Extent {
         }
         let mut texts = Texts::default();
         let mut copied: Vec<CopyRow> = Vec::new();
-        let (above, n_above) = rows.up(self.from.spot, 1);
-        if n_above > 0 {
+        let mut at = self.from.spot;
+        // Frames do not tell whether what is in them is selected.
+        while copied.last().is_none_or(|above| above.row.is_frame()) {
+            let (above, n_above) = rows.up(at, 1);
+            if n_above == 0 {
+                break;
+            }
+            at = above;
             copied.push(texts.row(rows, above, None));
         }
-        let goes_on = copied.first().is_some_and(|above| above.row.goes_on());
+        copied.reverse();
+        let goes_on = copied.last().is_some_and(|above| above.row.goes_on());
         for spot in rows.spots(self.from.spot, self.to.spot, usize::MAX) {
             let mut columns = self.columns(spot).unwrap_or(0..0);
             if goes_on && spot == self.from.spot {
@@ -183,9 +190,17 @@ impl Extent {
             }
             copied.push(texts.row(rows, spot, Some(columns)));
         }
-        let (below, n_below) = rows.down(self.to.spot, 1);
-        if n_below > 0 {
+        let mut at = self.to.spot;
+        loop {
+            let (below, n_below) = rows.down(at, 1);
+            if n_below == 0 {
+                break;
+            }
+            at = below;
             copied.push(texts.row(rows, below, None));
+            if copied.last().is_some_and(|below| !below.row.is_frame()) {
+                break;
+            }
         }
         Ok(copied_markdown(&copied, &texts.texts))
     }

@@ -865,6 +865,14 @@ fn a_table_is_copied_as_markdown_and_a_cell_as_its_text() {
         let (end_x, end_y) = stage.find("after");
         stage.drag((x, y), (end_x + 4, end_y));
         assert_eq!(stage.copied, [format!("before\n\n{table}\n\nafter")], "{width}");
+        if width >= 30 {
+            // From its first letter to its last one, without the lines around it.
+            let ((x, y), (_, end_y)) = (stage.find("name"), stage.find("after"));
+            let last: Vec<char> = stage.rows()[end_y - 3].text().chars().collect();
+            let end_x = last.iter().rposition(|c| *c == 'd').unwrap();
+            stage.drag((x, y), (end_x, end_y - 3));
+            assert_eq!(stage.copied.last().unwrap(), table, "{width}");
+        }
         let (x, y) = stage.find("something");
         stage.drag((x, y), (x + 8, y));
         assert_eq!(stage.copied.last().unwrap(), "something");
