@@ -139,12 +139,15 @@ pub(in super::super) fn characters_hint(n_chars: usize, cx: &RenderCx<'_>) -> Ro
 }
 
 fn hidden(n: usize, what: &str, cx: &RenderCx<'_>) -> Row {
-    let key = &cx.view.expand_key;
+    let (key, effect) = match cx.view.expanded {
+        true => (&cx.view.page_key, "show"),
+        false => (&cx.view.expand_key, "expand"),
+    };
     let plain = format!("… ({n} {what})");
-    let texts = match cx.view.expanded || key.is_empty() {
+    let texts = match key.is_empty() {
         true => vec![plain],
         false => vec![
-            format!("… ({n} {what}, {key} to expand)"),
+            format!("… ({n} {what}, {key} to {effect})"),
             format!("… ({n} {what}, {key})"),
             format!("… ({n}, {key})"),
             plain,

@@ -107,14 +107,15 @@ impl ToolState<'_> {
 
     /// Maximum number of rows: `collapsed`, or unlimited for a finished call that is
     /// expanded. Rows of a running call cannot move to the scrollback, so their number
-    /// is always limited.
+    /// is limited, except where there is none.
     fn limit(&self, collapsed: usize, cx: &RenderCx<'_>) -> Option<usize> {
-        const LIVE_ROWS: usize = 10;
         match (self.stage, cx.view.expanded) {
             (Stage::Done, true) => None,
             (Stage::Done, false) => Some(collapsed),
-            (Stage::Arriving | Stage::Waiting | Stage::Running, true) => Some(LIVE_ROWS),
-            (Stage::Arriving | Stage::Waiting | Stage::Running, false) => Some(collapsed.min(LIVE_ROWS)),
+            (Stage::Arriving | Stage::Waiting | Stage::Running, true) => cx.view.live_rows,
+            (Stage::Arriving | Stage::Waiting | Stage::Running, false) => {
+                Some(cx.view.live_rows.map_or(collapsed, |live_rows| live_rows.min(collapsed)))
+            }
         }
     }
 

@@ -19,6 +19,8 @@ use super::super::pictures::PictureView;
 pub(crate) struct ViewSettings {
     /// Whether tool output, summaries and long errors are shown completely.
     pub(crate) expanded: bool,
+    /// Most rows of the output of a running call: they cannot move to the scrollback. `None` for all.
+    pub(crate) live_rows: Option<usize>,
     /// Whether thinking is replaced by a single line.
     pub(crate) hide_thinking: bool,
     /// Whether the terminal shows links.
@@ -63,9 +65,11 @@ impl ViewSettings {
 
     /// Collapsed, with thinking and without links.
     pub(crate) fn new(expand_key: String, cwd: PathBuf, home: Option<PathBuf>) -> Self {
+        const LIVE_ROWS: usize = 10;
         let page_key = "/transcript".to_owned();
         Self {
             expanded: false,
+            live_rows: Some(LIVE_ROWS),
             hide_thinking: false,
             links: false,
             pictures: None,

@@ -155,7 +155,7 @@ impl PagerView {
         let mut opened = Self {
             pager: Pager::at_end(sanitize(title)),
             text: SessionText { list, n_added, now: Duration::ZERO, asked: None },
-            view: ViewSettings { expanded: true, hide_thinking: false, ..view.clone() },
+            view: ViewSettings { expanded: true, live_rows: None, hide_thinking: false, ..view.clone() },
             highlighter,
             sought: place,
             kept: None,

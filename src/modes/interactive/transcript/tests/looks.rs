@@ -200,7 +200,7 @@ fn bash_while_it_runs() {
     |
     | $ seq 1 12; exit 3 (timeout 30s)
     |
-    | … (2 earlier lines)
+    | … (2 earlier lines, /transcript)
     | line 3
     | line 4
     | line 5
