@@ -28,6 +28,10 @@ pub(super) fn enter_label(
     match submission {
         _ if key_of(&submission, &is_provider).is_some() => enter("only the provider's name belongs here"),
         Submission::Nothing => String::new(),
+        // A summary is not interrupted.
+        Submission::DeliverQueue if session.phase == Phase::Compacting => {
+            enter("deliver queued messages after the summary")
+        }
         Submission::DeliverQueue => enter("deliver queued messages now"),
         // The list of providers is known before it is asked for.
         Submission::Command(line) if unknown_provider(&line, &is_provider).is_some() => {
@@ -73,7 +77,7 @@ fn prompt_label(
     if let WhenBusy::At { kind: QueueKind::FollowUp, .. } = when_busy {
         return enter("queue again after the run");
     }
-    if is_urgent(text, &session.urgent_words) {
+    if session.phase != Phase::Compacting && is_urgent(text, &session.urgent_words) {
         return enter("interrupt with this");
     }
     let now = match (session.phase, session.steering_delivery) {
@@ -161,7 +165,11 @@ mod tests {
         let now = SessionState { steering_delivery: SteeringDelivery::Now, ..working() };
         check(&now, "x", "enter: interrupt with this · alt+enter: when done");
         let compacting = SessionState { phase: Phase::Compacting, ..working() };
-        check(&compacting, "x", "enter: send after the summary · alt+enter: when done");
+        for text in ["x", "Stop, not there"] {
+            check(&compacting, text, "enter: send after the summary · alt+enter: when done");
+        }
+        let queued = SessionState { phase: Phase::Compacting, ..queued };
+        check(&queued, "", "enter: deliver queued messages after the summary");
         let idle = SessionState { phase: Phase::Idle, ..working() };
         check(&idle, "x", "");
         for session in [&idle, &working()] {

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 use crate::agent::QueueKind;
 use crate::session::{
-    Deltas, OtherCommands, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
+    Deltas, OtherCommands, Phase, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
     SessionState, SessionUpdate, WhenBusy,
 };
 use crate::util::os::Continuations;
@@ -284,7 +284,9 @@ impl Talk {
         let state = self.handle.state();
         if state.is_busy() && !state.queue.is_empty() {
             self.handle.send(SessionCommand::DeliverNow);
-            say(&["Delivering the queued messages now.".to_owned()]);
+            // A summary is not interrupted.
+            let when = if state.phase == Phase::Compacting { "after the summary" } else { "now" };
+            say(&[format!("Delivering the queued messages {when}.")]);
         }
     }
 

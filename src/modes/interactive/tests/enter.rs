@@ -36,8 +36,10 @@ fn promised(label: &str, text: &str, phase: Phase) -> Fate {
         "line break" => Fate::LineBreak,
         "run and show the model" => Fate::Bash { hidden: false },
         "run, hidden from the model" => Fate::Bash { hidden: true },
-        "deliver queued messages now" => Fate::QueueDelivered,
+        "deliver queued messages now" if phase != Phase::Compacting => Fate::QueueDelivered,
+        "deliver queued messages after the summary" if phase == Phase::Compacting => Fate::QueueDelivered,
         "nothing to run yet" | "a command is still running" => Fate::Stays,
+        "interrupt with this" if phase == Phase::Compacting => panic!("a summary is not interrupted"),
         effect
             if ["interrupt with this", "steer ", "send after"]
                 .iter()
@@ -106,12 +108,17 @@ fn border_says_what_enter_does_whatever_is_typed_and_happens() {
         let command = UserCommand { command: "sleep 9".to_owned(), exclude_from_context: false };
         session.user_command = Some(command.into());
     };
-    let states: [(&str, Change); 9] = [
+    let waits_for_summary: Change = |session| {
+        let queue = QueueView { steering: vec!["x".to_owned()], follow_up: Vec::new() };
+        (session.phase, session.queue) = (Phase::Compacting, queue.into());
+    };
+    let states: [(&str, Change); 10] = [
         ("idle", |_| {}),
         ("running", |session| session.phase = Phase::Running),
         ("queued", waits),
         ("retrying", |session| session.phase = Phase::Retrying),
         ("compacting", |session| session.phase = Phase::Compacting),
+        ("queued while compacting", waits_for_summary),
         ("command", runs),
         ("turn", |session| {
             (session.phase, session.steering_delivery) = (Phase::Running, SteeringDelivery::Turn);
