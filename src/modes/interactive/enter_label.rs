@@ -22,7 +22,7 @@ pub(super) fn enter_label(
     let text = match planned {
         Planned::Complete => return enter("complete"),
         Planned::LineBreak => return enter("line break"),
-        Planned::Submit(text) => text,
+        Planned::Submit(text) | Planned::Run(text) => text,
     };
     let submission = classify(text.trim(), session);
     match submission {
@@ -51,7 +51,15 @@ pub(super) fn enter_label(
             why if why.is_empty() => why,
             why => enter(&why),
         },
-        Submission::Prompt(_) => prompt_label(text, (session, when_busy), keymap, enter),
+        Submission::Prompt(_) => {
+            let now = prompt_label(text, (session, when_busy), enter);
+            // The key for later sends what was typed, without what is completed.
+            let is_typed = matches!(planned, Planned::Submit(_));
+            let later =
+                if is_typed { later_label(text, (session, when_busy), keymap) } else { String::new() };
+            let parts = [now, later];
+            parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" · ")
+        }
     }
 }
 
@@ -61,35 +69,57 @@ fn unknown_provider(line: &str, is_provider: impl Fn(&str) -> bool) -> Option<&s
     (!name.is_empty() && !is_provider(name)).then_some(name)
 }
 
-/// When the prompt `text` reaches the model; empty if that is at once.
+/// When the prompt `text` reaches the model; empty if that is at once and `text` is all of it.
 fn prompt_label(
     text: &str,
     (session, when_busy): (&SessionState, WhenBusy),
-    keymap: &Keymap,
     enter: impl Fn(&str) -> String,
 ) -> String {
     if session.is_read_only {
         return enter("the session is open elsewhere and read-only here");
     }
+    let called = called(text, session);
+    let run = |otherwise: &str| called.map_or_else(|| otherwise.to_owned(), |name| format!("run /{name}"));
     if session.phase == Phase::Idle {
-        return String::new();
+        return called.map(|_| enter(&run(""))).unwrap_or_default();
     }
-    if let WhenBusy::At { kind: QueueKind::FollowUp, .. } = when_busy {
+    if is_queued_again(when_busy) {
         return enter("queue again after the run");
     }
-    if session.phase != Phase::Compacting && is_urgent(text, &session.urgent_words) {
-        return enter("interrupt with this");
+    let interrupt =
+        || format!("interrupt with {}", called.map_or("this".to_owned(), |name| format!("/{name}")));
+    enter(&match (session.phase, session.steering_delivery) {
+        (Phase::Compacting, _) => format!("{} after the summary", run("send")),
+        _ if is_urgent(text, &session.urgent_words) => interrupt(),
+        (_, SteeringDelivery::Tools) => format!("{} at the next tool", run("steer")),
+        (_, SteeringDelivery::Turn) => format!("{} after this turn", run("steer")),
+        (_, SteeringDelivery::Now) => interrupt(),
+    })
+}
+
+/// The key that sends the prompt `text` when the agent is done; empty if Enter says all there is to say.
+fn later_label(text: &str, (session, when_busy): (&SessionState, WhenBusy), keymap: &Keymap) -> String {
+    let is_urgent = session.phase != Phase::Compacting && is_urgent(text, &session.urgent_words);
+    let has_later = session.phase != Phase::Idle && !session.is_read_only;
+    let key = keymap.hint("app.message.followUp");
+    if key.is_empty() || !has_later || is_urgent || is_queued_again(when_busy) {
+        return String::new();
     }
-    let now = match (session.phase, session.steering_delivery) {
-        (Phase::Compacting, _) => "send after the summary",
-        (_, SteeringDelivery::Tools) => "steer at the next tool",
-        (_, SteeringDelivery::Turn) => "steer after this turn",
-        (_, SteeringDelivery::Now) => "interrupt with this",
-    };
-    let later = keymap.hint("app.message.followUp");
-    let later = if later.is_empty() { later } else { format!("{later}: when done") };
-    let parts = [enter(now), later];
-    parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" · ")
+    format!("{key}: when done")
+}
+
+/// Whether an edited message goes back to those that wait for the end of the run.
+fn is_queued_again(when_busy: WhenBusy) -> bool {
+    matches!(when_busy, WhenBusy::At { kind: QueueKind::FollowUp, .. })
+}
+
+/// The name of the skill, with `skill:`, or of the prompt template that `text` calls.
+fn called<'a>(text: &'a str, session: &SessionState) -> Option<&'a str> {
+    let name = name_of(text.trim_start().strip_prefix('/')?);
+    let is_skill = |skill: &str| session.skills.iter().any(|one| one.name == skill);
+    let is_called = session.templates.iter().any(|template| template.name == name)
+        || name.strip_prefix("skill:").is_some_and(is_skill);
+    is_called.then_some(name)
 }
 
 /// Why Enter does nothing.
@@ -127,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     use crate::ai::Model;
-    use crate::session::{QueueView, UserCommand};
+    use crate::session::{PromptTemplate, QueueView, ResourceOrigin, Skill, UserCommand};
 
     use super::super::keybindings::default_keymap;
     use super::*;
@@ -226,6 +256,33 @@ mod tests {
         assert_eq!(label(typed), "enter: run /model demo/pi");
         assert_eq!(label(Planned::Complete), "enter: complete");
         assert_eq!(label(Planned::LineBreak), "enter: line break");
+    }
+
+    #[test]
+    fn border_names_the_template_or_skill_that_is_run() {
+        let (path, origin) = (Path::new("/s").to_owned(), ResourceOrigin::User);
+        let (name, description) = ("greet".to_owned(), String::new());
+        let skill = Skill { name, description, path: path.clone(), origin, is_listed: true };
+        let (name, description) = ("tpl".to_owned(), String::new());
+        let template = PromptTemplate { name, description, argument_hint: String::new(), path, origin };
+        let session = SessionState { skills: [skill].into(), templates: [template].into(), ..working() };
+        let idle = SessionState { phase: Phase::Idle, ..session.clone() };
+        let label = |planned: &Planned, session: &SessionState| {
+            enter_label(planned, (session, WhenBusy::Steer), |_| false, &default_keymap())
+        };
+        for (text, call) in [("/tpl", "/tpl"), ("/skill:greet ", "/skill:greet"), ("/tpl it", "/tpl")] {
+            let (completed, typed) = (Planned::Run(text.to_owned()), Planned::Submit(text.to_owned()));
+            for planned in [&completed, &typed] {
+                assert_eq!(label(planned, &idle), format!("enter: run {call}"), "{planned:?}");
+            }
+            let steers = format!("enter: run {call} at the next tool");
+            assert_eq!(label(&completed, &session), steers);
+            assert_eq!(label(&typed, &session), format!("{steers} · alt+enter: when done"));
+            let now = SessionState { steering_delivery: SteeringDelivery::Now, ..session.clone() };
+            assert_eq!(label(&completed, &now), format!("enter: interrupt with {call}"));
+            let compacting = SessionState { phase: Phase::Compacting, ..session.clone() };
+            assert_eq!(label(&completed, &compacting), format!("enter: run {call} after the summary"));
+        }
     }
 
     #[test]

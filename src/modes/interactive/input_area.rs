@@ -45,8 +45,10 @@ pub(super) enum Planned {
     Complete,
     /// Replaces a backslash by a line break.
     LineBreak,
-    /// Submits this text: as it was typed, or with the selected suggestion in place of what was typed.
+    /// Submits this text as it was typed.
     Submit(String),
+    /// Submits this text, in which the selected suggestion takes the place of what was typed.
+    Run(String),
 }
 
 /// Whether a key turns the page of a list, forward or back.
@@ -148,7 +150,9 @@ impl InputArea {
             // Commands and their arguments are all that is completed and run at once.
             OnEnter::InsertAndSubmit(Replacement { n_bytes, with }) => {
                 let kept = before.len().saturating_sub(n_bytes);
-                Planned::Submit([before.get(..kept).unwrap_or_default(), &with].concat())
+                let text = [before.get(..kept).unwrap_or_default(), &with].concat();
+                let is_typed = text.trim_end() == before.trim_end();
+                if is_typed { Planned::Submit(text) } else { Planned::Run(text) }
             }
             OnEnter::Submit if before.ends_with('\\') => Planned::LineBreak,
             OnEnter::Submit => Planned::Submit(self.prompt.submitted()),

@@ -41,7 +41,7 @@ fn promised(label: &str, text: &str, phase: Phase) -> Fate {
         "nothing to run yet" | "a command is still running" => Fate::Stays,
         "interrupt with this" if phase == Phase::Compacting => panic!("a summary is not interrupted"),
         effect
-            if ["interrupt with this", "steer ", "send after"]
+            if ["interrupt with ", "steer ", "send after", "run /review", "run /skill:pdf"]
                 .iter()
                 .any(|when| effect.starts_with(when)) =>
         {
@@ -175,6 +175,8 @@ fn border_says_what_enter_does_whatever_is_typed_and_happens() {
         "/logout\nAKLT0123456789abcdef",
         "/model\nis a word",
         "/review it",
+        "/rev",
+        "/pd",
         "/skill:pdf x",
         "/skill:nope",
         "/skill:nope hi",
