@@ -64,7 +64,7 @@ pub(in super::super) struct Models {
 }
 
 impl Models {
-    /// Marks the session's model and puts it first.
+    /// Marks the session's model, which is selected; in the list of all models it is first.
     pub(in super::super) fn new(choices: &[ModelChoice], session: &SessionState, query: &str) -> Self {
         let scoped_models = Arc::clone(&session.scope);
         let mut models = Self {
@@ -77,6 +77,7 @@ impl Models {
             scoped_models,
         };
         models.fill();
+        models.picker.select(|reference| *reference == models.first);
         if !query.is_empty() {
             models.picker.set_query(query);
         }
@@ -138,7 +139,7 @@ impl Overlay for Models {
             && !self.scope.is_empty()
         {
             self.scoped = !self.scoped;
-            self.fill();
+            self.fill_again();
             return OverlayStep::Stay;
         }
         match self.picker.handle(input, keymap) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crossterm::event::{MouseEvent, MouseEventKind};
 
-use crate::ai::{BlockKind, StreamEvent, Usage};
+use crate::ai::{BlockKind, ScopedModel, StreamEvent, Usage};
 use crate::config::{KeySource, ProviderKeys};
 use crate::session::{
     ContextPart, ContextReport, EntryId, Header, Question, QuestionId, QuestionKind, SessionStore,
@@ -117,6 +117,27 @@ pub(super) fn providers() -> Vec<LoginProvider> {
         provider("azure", "Azure OpenAI Responses", KeySource::None),
         provider("cloud", "Cloudflare AI Gateway", KeySource::None),
     ]
+}
+
+#[test]
+fn the_model_in_use_is_selected_in_both_lists_of_models() {
+    let chosen = |current: usize, keys: &str| {
+        let mut stage = Stage::short();
+        let models = models();
+        stage.session(|session| {
+            let scoped = [2, 1].map(|at| ScopedModel { model: Arc::clone(&models[at]), thinking: None });
+            (session.scope, session.model) = (scoped.into(), Arc::clone(&models[current]));
+        });
+        stage.type_keys("<ctrl+l>");
+        stage.type_keys(keys);
+        stage.type_keys("<enter>");
+        stage.commands().concat()
+    };
+    assert!(chosen(1, "").contains("acme/mini"), "{}", chosen(1, ""));
+    assert!(chosen(2, "").contains("acme/qwen3"), "{}", chosen(2, ""));
+    assert!(chosen(1, "<tab>").contains("acme/mini"), "{}", chosen(1, "<tab>"));
+    // It is not in the list.
+    assert!(chosen(0, "").contains("acme/qwen3"), "{}", chosen(0, ""));
 }
 
 #[test]
