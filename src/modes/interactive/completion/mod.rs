@@ -18,6 +18,7 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_mid
 use crate::tui::theme::{Theme, Token as Colour};
 use crate::tui::widgets::{ListItems, ListState};
 
+use super::super::export::ExportFormat;
 use super::app::App;
 use super::msg::{Effect, WorldEffect};
 use super::overlays::ModelChoice;
@@ -323,6 +324,8 @@ impl Completion {
             false => OnEnter::InsertAndSubmit(replacement),
         };
         let continues = begins(&selected.label, typed);
+        // What is no name of a new file can only be the beginning of its folder.
+        let is_in_folder = selected.insertion.goes_on && ExportFormat::of_file(Path::new(typed)).is_none();
         match kind {
             // Enter again runs it.
             Kind::Command if is_surprising => OnEnter::Insert(replacement),
@@ -333,6 +336,9 @@ impl Completion {
             Kind::PathArgument if is_chosen || continues && !is_complete => run(replacement),
             Kind::File if is_chosen || !is_complete => OnEnter::Insert(replacement),
             Kind::Path | Kind::NewPathArgument if is_chosen => OnEnter::Insert(replacement),
+            Kind::NewPathArgument if is_in_folder && continues && !is_complete => {
+                OnEnter::Insert(replacement)
+            }
             Kind::Choice
             | Kind::Name
             | Kind::Complete

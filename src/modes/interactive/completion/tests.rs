@@ -390,7 +390,7 @@ fn tab_completes_a_path_and_applies_the_only_one() {
 fn path_after_a_command_is_offered_but_enter_takes_what_was_typed() {
     let mut typing = Typing::of("/export out");
     assert_eq!(typing.wanted(), Some(Wanted::Beginning { path: "out".to_owned() }));
-    typing.find(&["out put/", "outer.md"]);
+    typing.find(&["outer.md", "out put/"]);
     assert_eq!(typing.completion.on_enter(), OnEnter::Submit);
     typing.set("/export outer");
     typing.find(&["outer.md"]);
@@ -417,6 +417,11 @@ fn enter_runs_a_command_with_the_marked_path_that_continues_what_was_typed() {
     check("/import pics/", &["pics/a", "pics/b"], OnEnter::Submit);
     check("/import ", &["pic.png"], OnEnter::Submit);
     check("/export p", &["pic.png"], OnEnter::Submit);
+    check("/export /tm", &["/tmp/"], OnEnter::Insert(with(3, "/tmp/")));
+    check("/export \"/tm", &["/tmp/"], OnEnter::Insert(with(4, "\"/tmp/")));
+    check("/export p.md", &["p.md.d/"], OnEnter::Submit);
+    check("/export pics/", &["pics/a/"], OnEnter::Submit);
+    check("/export ", &["pics/"], OnEnter::Submit);
 }
 
 #[test]
