@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::ai::{AssistantBlock, AssistantMessage, ContentBlock, Message, UserContent, join_text};
+use crate::ai::{
+    AssistantBlock, AssistantMessage, ContentBlock, Message, StopReason, UserContent, failure_text, join_text,
+};
 use crate::session::{Entry, EntryBody, EntryKind, Reply, SessionCommand, SessionMessage, SessionTree};
 use crate::util::counted;
 use crate::util::worker;
@@ -101,6 +103,9 @@ fn is_readable(kind: EntryKind) -> bool {
 
 /// What an entry is, and how it begins.
 fn name(body: &EntryBody) -> String {
+    if let Some(outcome) = only_outcome(body) {
+        return shortened(&on_one_line(&outcome), MAX_NAME_CLUSTERS);
+    }
     let begin = match body {
         EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
             Message::Assistant(answer) if is_silent(answer) => {
@@ -113,8 +118,28 @@ fn name(body: &EntryBody) -> String {
     format!("{}: {}", title(body), shortened(&on_one_line(&begin), MAX_NAME_CLUSTERS))
 }
 
+/// Whether it consists of calls.
 fn is_silent(answer: &AssistantMessage) -> bool {
+    is_textless(answer) && answer.tool_calls().next().is_some()
+}
+
+fn is_textless(answer: &AssistantMessage) -> bool {
     answer.texts().all(|text| text.trim().is_empty())
+}
+
+/// How an answer ended, unless it is whole.
+fn outcome(answer: &AssistantMessage) -> Option<String> {
+    if answer.stop_reason == StopReason::Aborted {
+        return Some("The answer was interrupted.".to_owned());
+    }
+    failure_text(answer).map(|error| format!("Error: {error}"))
+}
+
+/// How an answer ended of which nothing else is to be read.
+fn only_outcome(body: &EntryBody) -> Option<String> {
+    let EntryBody::Message { message: SessionMessage::Model(message), .. } = body else { return None };
+    let Message::Assistant(answer) = &**message else { return None };
+    outcome(answer).filter(|_| is_textless(answer) && answer.tool_calls().next().is_none())
 }
 
 fn title(body: &EntryBody) -> String {
@@ -135,23 +160,14 @@ fn title(body: &EntryBody) -> String {
 
 /// All of an entry that can be read.
 fn text(body: &EntryBody) -> Vec<String> {
-    let mut lines = vec![format!("{}:", on_one_line(&title(body)))];
+    let title = only_outcome(body).is_none().then(|| format!("{}:", on_one_line(&title(body))));
+    let mut lines: Vec<String> = title.into_iter().collect();
     match body {
         EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
-            Message::Assistant(answer) => lines.extend(answer.content.iter().flat_map(|block| {
-                match block {
-                    AssistantBlock::Text(text) => read_out(&text.text),
-                    AssistantBlock::Thinking(thinking) if thinking.thinking.trim().is_empty() => Vec::new(),
-                    AssistantBlock::Thinking(thinking) => [
-                        vec!["Thinking:".to_owned()],
-                        read_out(&thinking.thinking),
-                        vec!["End of thinking.".to_owned()],
-                    ]
-                    .concat(),
-                    AssistantBlock::ToolCall(call) => vec![format!("Call of {}", describe(call))],
-                    AssistantBlock::Unknown(_) => Vec::new(),
-                }
-            })),
+            Message::Assistant(answer) => {
+                lines.extend(answer.content.iter().flat_map(block));
+                lines.extend(outcome(answer).iter().flat_map(|outcome| plain(outcome)));
+            }
             Message::ToolResult(result) => {
                 let is_image = |block: &&ContentBlock| block.as_text().is_none();
                 lines.extend(plain(&join_text(&result.content)));
@@ -175,13 +191,58 @@ fn text(body: &EntryBody) -> Vec<String> {
         }
         _ => {}
     }
-    if lines.len() == 1 {
+    if lines.len() == 1 && only_outcome(body).is_none() {
         lines.push("Nothing.".to_owned());
     }
     lines.push("End.".to_owned());
     lines
 }
 
+/// A part of an answer.
+fn block(block: &AssistantBlock) -> Vec<String> {
+    match block {
+        AssistantBlock::Text(text) => read_out(&text.text),
+        AssistantBlock::Thinking(thinking) if thinking.thinking.trim().is_empty() => Vec::new(),
+        AssistantBlock::Thinking(thinking) => {
+            [vec!["Thinking:".to_owned()], read_out(&thinking.thinking), vec!["End of thinking.".to_owned()]]
+                .concat()
+        }
+        AssistantBlock::ToolCall(call) => vec![format!("Call of {}", describe(call))],
+        AssistantBlock::Unknown(_) => Vec::new(),
+    }
+}
+
 fn plain(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ai::{Api, Millis, Text};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(stop_reason: StopReason, text: &str, expected_name: &str, expected: &[&str]) {
+        let pending = AssistantMessage::pending(Api::ANTHROPIC_MESSAGES, "loc", "m", Millis(0));
+        let error_message = (stop_reason == StopReason::Error).then(|| "400: boom\nand more".to_owned());
+        let content = if text.is_empty() { Vec::new() } else { vec![AssistantBlock::Text(Text::new(text))] };
+        let answer = AssistantMessage { stop_reason, error_message, content, ..pending };
+        let body = EntryBody::message(Arc::new(answer.into()));
+        assert_eq!(name(&body), expected_name);
+        assert_eq!(super::text(&body), expected);
+    }
+
+    #[test]
+    fn an_answer_that_failed_or_was_interrupted_says_so() {
+        let error = ["Error: loc: 400: boom", "and more"];
+        check(StopReason::Error, "", &error.join(" "), &[&error[..], &["End."]].concat());
+        let begun = [&["Answer:", "It is"], &error[..], &["End."]].concat();
+        check(StopReason::Error, "It is", "Answer: It is", &begun);
+        let interrupted = "The answer was interrupted.";
+        check(StopReason::Aborted, "", interrupted, &[interrupted, "End."]);
+        check(StopReason::Aborted, "It is", "Answer: It is", &["Answer:", "It is", interrupted, "End."]);
+        check(StopReason::Stop, "It is", "Answer: It is", &["Answer:", "It is", "End."]);
+        check(StopReason::Stop, "", "Answer: ", &["Answer:", "Nothing.", "End."]);
+    }
 }
