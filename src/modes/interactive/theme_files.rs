@@ -206,11 +206,12 @@ impl ThemePlaces<'_> {
         own_names(&self.files().0)
     }
 
-    /// What is wrong with all themes and the names in `setting`, one line each, except what
-    /// [`Self::theme`] reports for it. Blocks: reads every file.
+    /// What is wrong with all themes and the places of themes, one line each, except with the
+    /// themes that `setting` names, which [`Self::theme`] reports. Blocks: reads every file.
     pub(super) fn problems_of_others(&self, setting: &str) -> Vec<String> {
-        let (files, _) = self.files();
-        let mut problems = self.no_themes();
+        // Where they are is not looked at for a theme that is built in.
+        let (files, mut problems) = self.files();
+        problems.extend(self.no_themes());
         problems.extend(self.broken(&files, |name| !is_used(setting, name)));
         problems
     }
@@ -526,6 +527,9 @@ mod tests {
             assert!(problem.contains(part), "{problem}");
         }
         assert!(problems[2].contains("nowhere: no theme there"), "{problems:?}");
+        // Whatever theme is in use.
+        let others = world.with(false, |places| places.problems_of_others("dark"));
+        assert_eq!(others, problems[..3]);
         world.named.only_paths = true;
         assert_eq!(world.theme(false, "a", &TerminalColors::default()).1.len(), 2);
     }
