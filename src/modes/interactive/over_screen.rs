@@ -19,7 +19,7 @@ use super::app::App;
 use super::block_cursor;
 use super::layout::Page;
 use super::transcript::{Places, keep_places};
-use super::ui::{LEAST_WITH_FOOTER, compose_dock, cover, dialog_rows};
+use super::ui::{below_dialogs, compose_dock, cover, dialog_rows};
 
 /// The alternate screen. `W` is the terminal, or an emulator in tests.
 pub(super) struct OverScreen<W> {
@@ -164,14 +164,11 @@ pub(super) fn draw_pager<W: Write>(window: &mut FullscreenWindow<W>, app: &mut A
     let Some(pager) = &mut app.pager else { return Ok(()) };
     pager.set_waiting(app.dialogs.is_open());
     let Size { width, height } = window.size();
-    let footer = if height < LEAST_WITH_FOOTER {
-        Vec::new()
-    } else {
-        app.footer.rows(&app.session, app.home.as_deref(), app.now_ms, width, &app.theme)
-    };
+    let footer = app.footer.rows(&app.session, app.home.as_deref(), app.now_ms, width, &app.theme);
+    let footer = below_dialogs(&footer, height);
     let room = height.saturating_sub(u16::try_from(footer.len()).unwrap_or(u16::MAX));
     let (mut rows, cursor) = pager.render(Size::new(width, room), (&app.theme, &app.keymap), app.now);
-    rows.extend(footer);
+    rows.extend_from_slice(footer);
     let cursor = cursor.map(|(row, column)| Position::new(column, row));
     window.draw(rows.into_iter().map(Cow::Owned), cursor)
 }

@@ -28,8 +28,10 @@ pub(super) struct Ui<W> {
     dock: Vec<Row>,
 }
 
-/// Smaller screens are left to a dialog or the pager, without the footer.
-pub(super) const LEAST_WITH_FOOTER: u16 = 12;
+/// Smaller screens are left to a dialog or the pager, with at most the last row of the footer.
+const LEAST_WITH_FOOTER: u16 = 12;
+/// Smaller screens have no row of it either.
+const LEAST_WITH_LAST_ROW: u16 = 10;
 
 /// The dock of one frame.
 pub(super) struct Dock {
@@ -44,7 +46,16 @@ pub(super) struct Dock {
 impl Dock {
     /// The rows that stay below a dialog on a screen of this height.
     fn below_dialogs(&self, height: u16) -> &[Row] {
-        if height < LEAST_WITH_FOOTER { &[] } else { self.rows.get(self.footer..).unwrap_or_default() }
+        below_dialogs(self.rows.get(self.footer..).unwrap_or_default(), height)
+    }
+}
+
+/// The rows of the footer that stay below a dialog or the pager on a screen of this height.
+pub(super) fn below_dialogs(footer: &[Row], height: u16) -> &[Row] {
+    match height {
+        LEAST_WITH_FOOTER.. => footer,
+        LEAST_WITH_LAST_ROW.. => &footer[footer.len().saturating_sub(1)..],
+        _ => &[],
     }
 }
 

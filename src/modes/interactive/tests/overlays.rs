@@ -308,6 +308,29 @@ fn report_adds_no_row_to_the_transcript_and_leaves_the_footer() {
 }
 
 #[test]
+fn last_row_of_the_footer_stays_below_dialogs_of_small_screens() {
+    for (width, height) in [(20, 10), (40, 10), (40, 11)] {
+        let footer = Stage::short().screen(width, height).pop().unwrap();
+        assert!(footer.contains("200k"), "{footer}");
+        for (name, title, entry) in [
+            ("login", "Log in", "→ "),
+            ("theme", "Theme", "→ "),
+            ("fork", "Fork", "→ "),
+            ("sessions", "Sessions", "→ "),
+            ("tree", "Session tree", "› "),
+            ("hotkeys", "Keys", "While typing"),
+        ] {
+            let rows = open(name).screen(width, height);
+            let has = |part: &str| rows[..rows.len() - 1].iter().any(|row| row.contains(part));
+            assert_eq!(rows.last(), Some(&footer), "{name} at {width}×{height}: {rows:#?}");
+            for part in [title, entry, "escape"] {
+                assert!(has(part), "{part} of {name} at {width}×{height}: {rows:#?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn report_is_open_before_its_text_is_known_and_comes_not_after_it_was_closed() {
     let mut stage = Stage::short();
     let before = stage.screen(80, 24);
