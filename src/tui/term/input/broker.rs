@@ -34,6 +34,8 @@ const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(100);
 /// How long the start of a string waits at least for the rest: the terminal sent it in two pieces, or somebody
 /// pressed Alt with a key that is seldom bound.
 const START_WAIT: Duration = Duration::from_millis(100);
+/// The same while answers are due, of which most are strings.
+const ANSWER_START_WAIT: Duration = Duration::from_millis(600);
 /// How long a paste may pause. Afterwards a lone key ends it.
 const PASTE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -325,6 +327,7 @@ impl InputBroker {
         }
         let is_answer_due = self.parser.n_asked > 0 && self.asked_at.is_some_and(|at| now < at + ANSWER_AGE);
         let least = match self.parser.holds_start() {
+            true if is_answer_due => ANSWER_START_WAIT,
             true => START_WAIT,
             false if is_answer_due => ANSWER_ESCAPE_WAIT,
             false => Duration::ZERO,
@@ -554,6 +557,27 @@ mod tests {
         tokio::time::advance(ANSWER_AGE).await;
         broker.understand(b"\x1b");
         assert_eq!(broker.escape_at, Some(Instant::now() + ESCAPE_WAIT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn late_answer_that_comes_in_pieces_is_no_text() {
+        let (mut broker, _keys) = broker();
+        for (start, rest) in [
+            ("\x1bP", ">|foo 1.0\x1b\\"),
+            ("\x1b]", "7501;1\x1b\\"),
+            ("\x1b]1", "1;rgb:0000/0000/0000\x1b\\"),
+            ("\x1b]4", ";3;rgb:0000/0000/0000\x1b\\"),
+        ] {
+            (broker.parser.n_asked, broker.asked_at) = (9, Some(Instant::now()));
+            tokio::time::advance(Duration::from_millis(300)).await;
+            broker.understand(start.as_bytes());
+            let late = Instant::now() + Duration::from_millis(500);
+            assert!(broker.escape_at.is_none_or(|at| at > late), "{start}");
+            tokio::time::advance(Duration::from_millis(500)).await;
+            broker.understand(rest.as_bytes());
+            let events: Vec<_> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+            assert!(events.iter().all(|event| *event == InputEvent::Answered), "{start}: {events:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
