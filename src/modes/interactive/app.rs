@@ -17,7 +17,7 @@ use crate::session::{
     Refusal, SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
-use crate::tui::term::{Control, InputEvent, StartOver};
+use crate::tui::term::{InputEvent, StartOver};
 use crate::tui::text::visible_name;
 use crate::tui::theme::Theme;
 use crate::util::paths;
@@ -615,7 +615,7 @@ impl App {
             EffectDone::Report(done) => self.dialogs.on_report(done),
             EffectDone::NotCopied(text) => {
                 self.status.hint = Some(COPIED_BY_TERMINAL.to_owned());
-                out.push(ScreenEffect::Control(Control::Copy(text)).into());
+                out.push(ScreenEffect::CopyByTerminal(text).into());
             }
             EffectDone::Notice(text) => self.tell(&text),
             EffectDone::SecretsFound { request, found } => {

@@ -10,6 +10,11 @@ pub(super) fn in_tmux(env: &Env) -> bool {
     env.is_set("TMUX")
 }
 
+/// Whether GNU screen is what draws, not tmux.
+pub(super) fn in_screen(env: &Env) -> bool {
+    env.is_set("STY") && !in_tmux(env)
+}
+
 /// What to ask the terminal about itself.
 pub(super) fn questions(env: &Env) -> Questions {
     let term = env.get("TERM").unwrap_or_default();

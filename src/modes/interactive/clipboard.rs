@@ -7,11 +7,13 @@ use std::process::{Command, Stdio};
 use crate::ai::{Extra, Image};
 use crate::config::Env;
 use crate::tui::composer::{insert_image, replace_by_image};
+use crate::tui::term::Control;
 use crate::util::image::{ImageLimits, png_of_rgba, prepare_image};
 use crate::util::os;
 use crate::util::worker;
 
 use super::app::App;
+use super::appearance::in_screen;
 use super::attachments::{DroppedFile, dropped_images};
 use super::effects::Effects;
 use super::msg::{Effect, EffectDone, WorldEffect};
@@ -118,6 +120,11 @@ impl Effects {
 
 /// Shown after a copy through OSC 52, which terminals do not confirm.
 pub(super) const COPIED_BY_TERMINAL: &str = "copied through the terminal, if it supports that";
+
+/// What copies to the clipboard of the terminal, which may be around GNU screen.
+pub(super) fn terminal_copy(env: &Env, text: String) -> Control {
+    if in_screen(env) { Control::CopyAroundScreen(text) } else { Control::Copy(text) }
+}
 
 /// `-w` is for the clipboard of the terminal; tmux has it from 3.2 on.
 const TMUX_COPY: &[&str] = &["load-buffer", "-w", "-"];
@@ -304,6 +311,14 @@ mod tests {
         assert!(pipe_to("sh", &["-c", "cat > /dev/null; exit 1"], "x").is_err());
         assert!(pipe_to("sh", &["-c", "exec 0<&-; exit 0"], &text).is_err());
         assert!(pipe_to("/nowhere/tmux", TMUX_COPY, "x").is_err());
+    }
+
+    #[test]
+    fn copy_passes_through_screen_unless_tmux_is_inside() {
+        let copy = |env: &[(&str, &str)]| terminal_copy(&Env::of(env), "x".to_owned());
+        assert_eq!(copy(&[]), Control::Copy("x".to_owned()));
+        assert_eq!(copy(&[("STY", "1.pts")]), Control::CopyAroundScreen("x".to_owned()));
+        assert_eq!(copy(&[("STY", "1.pts"), ("TMUX", "/tmp/x")]), Control::Copy("x".to_owned()));
     }
 
     #[test]

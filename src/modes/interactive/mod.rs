@@ -506,6 +506,7 @@ impl Interactive {
             ScreenEffect::FollowLooks => self.follow_looks(),
             // An editor may be in the middle of it, so a theme that cannot be used stays as it was.
             ScreenEffect::FollowThemeFile => {
+            ScreenEffect::CopyByTerminal(text) => self.copy_by_terminal(text),
                 match self.effects.read_theme(&self.app.session, &self.theme()) {
                     Ok(()) => self.follow_looks(),
                     Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
@@ -564,8 +565,7 @@ impl Interactive {
             self.app.status.hint = Some("copied through tmux".to_owned());
             return self.effects.copy_in_tmux(text);
         }
-        let written = self.terminal.control(&Control::Copy(text));
-        self.exit_unless_written(written);
+        self.copy_by_terminal(text);
         if has_clipboard {
             return;
         }
@@ -575,6 +575,11 @@ impl Interactive {
     /// Ends the session, restores the terminal, and prints how to resume.
     async fn leave(mut self, code: ExitCode) -> ExitCode {
         self.save_draft();
+    fn copy_by_terminal(&mut self, text: String) {
+        let written = self.terminal.control(&clipboard::terminal_copy(&self.effects.env, text));
+        self.exit_unless_written(written);
+    }
+
         let ending = self.effects.link.handle().request(SessionCommand::Shutdown);
         let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
         self.effects.history.finish(HISTORY_LIMIT).await;

@@ -38,6 +38,8 @@ pub(super) enum Effect {
 #[derive(Debug, PartialEq)]
 pub(super) enum ScreenEffect {
     Copy(String),
+    /// Copies to the clipboard of the terminal.
+    CopyByTerminal(String),
     /// A notification, or progress in the task bar.
     Control(Control),
     SetTitle(String),

@@ -9,6 +9,10 @@ use crate::tui::text::sanitize_line;
 /// Longest message of a status, before base64.
 const MAX_STATUS_BYTES: usize = 2048;
 
+/// Longest string that any version of GNU screen hands on: 256 bytes before 4.2, 768 since, less those it
+/// needs itself.
+const SCREEN_STRING_BYTES: usize = 240;
+
 /// A control. Its text is sanitised like that of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
@@ -30,6 +34,8 @@ pub enum Control {
     /// Copies text to the clipboard (OSC 52), also through ssh; terminals may ignore it
     /// silently and limit the size.
     Copy(String),
+    /// The same for the terminal around GNU screen, which drops it otherwise.
+    CopyAroundScreen(String),
 }
 
 /// The states of OSC 7501.
@@ -75,9 +81,21 @@ impl Control {
                 };
                 format!("\x1b]7501;state={}:app=pi{kind}{message}\x1b\\", state.name())
             }
-            Self::Copy(text) => format!("\x1b]52;c;{}\x07", STANDARD.encode(text)),
+            Self::Copy(text) => copy(text),
+            Self::CopyAroundScreen(text) => through_screen(&copy(text)),
         }
     }
+}
+
+fn copy(text: &str) -> String {
+    format!("\x1b]52;c;{}\x07", STANDARD.encode(text))
+}
+
+/// A sequence of ASCII that GNU screen hands to its terminal, in strings that are short enough for it. None of
+/// them contains the end of a string.
+fn through_screen(sequence: &str) -> String {
+    let strings = sequence.as_bytes().chunks(SCREEN_STRING_BYTES);
+    strings.map(|string| format!("\x1bP{}\x1b\\", String::from_utf8_lossy(string))).collect()
 }
 
 /// Escapes a leading number, which would select another command of OSC 9: `4;` for
@@ -112,9 +130,21 @@ mod tests {
                 "\x1b]7501;state=idle:app=pi\x1b\\",
             ),
             (Control::Copy("é".to_owned()), "\x1b]52;c;w6k=\x07"),
+            (Control::CopyAroundScreen("é".to_owned()), "\x1bP\x1b]52;c;w6k=\x07\x1b\\"),
         ] {
             assert_eq!(control.encode(), expected);
         }
+    }
+
+    #[test]
+    fn screen_gets_a_long_copy_in_strings_that_it_hands_on() {
+        let text = "a long text ".repeat(1000);
+        let wrapped = Control::CopyAroundScreen(text.clone()).encode();
+        let strings: Vec<&str> = wrapped.split_terminator("\x1b\\").collect();
+        assert!(strings.len() > 60 && wrapped.ends_with("\x1b\\"), "{}", strings.len());
+        assert!(strings.iter().all(|string| string.len() <= 250), "{strings:?}");
+        let handed_on: String = strings.iter().map(|string| string.strip_prefix("\x1bP").unwrap()).collect();
+        assert_eq!(handed_on, Control::Copy(text).encode());
     }
 
     #[test]
