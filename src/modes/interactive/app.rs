@@ -76,6 +76,8 @@ pub(super) struct App {
     pub(super) program_status: ProgramStatus,
     /// Whether the terminal's window has the focus, as far as it says so.
     pub(super) is_focused: bool,
+    /// Whether the terminal has a keyboard protocol, which tells shift and enter from enter.
+    pub(super) tells_keys_apart: bool,
     /// Monotonic time of the current event.
     pub(super) now: Duration,
     /// Wall clock, milliseconds since the Unix epoch.
@@ -120,6 +122,7 @@ impl App {
             overrides: ScreenOverrides::default(),
             program_status: ProgramStatus::default(),
             is_focused: true,
+            tells_keys_apart: true,
             now: Duration::ZERO,
             now_ms: 0,
             running_command: None,
@@ -612,6 +615,10 @@ impl App {
             EffectDone::Importable(path) => commands::ask_to_import(self, path),
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Hint(text) => self.status.hint = Some(text),
+            EffectDone::TmuxHidesKeys { hint } => {
+                self.tells_keys_apart = false;
+                self.status.hint = hint.or(self.status.hint.take());
+            }
             EffectDone::Report(done) => self.dialogs.on_report(done),
             EffectDone::NotCopied(text) => {
                 self.status.hint = Some(COPIED_BY_TERMINAL.to_owned());

@@ -1,7 +1,7 @@
 //! The appearance of the terminal: colours, background, links.
 
 use crate::config::{Capability, Dirs, Env, Settings};
-use crate::tui::term::{Questions, ReflowTraits};
+use crate::tui::term::{Questions, ReflowTraits, TerminalAnswers};
 use crate::tui::theme::{Appearance, ColorDepth};
 
 use super::terminal_env;
@@ -38,6 +38,12 @@ pub(super) fn reflow_traits(env: &Env, version: Option<&str>) -> ReflowTraits {
 /// [mintty](https://mintty.github.io/mintty.1.html).
 pub(super) fn knows_other_keys(version: Option<&str>) -> bool {
     version.is_some_and(|version| version.starts_with("XTerm(") || version.starts_with("mintty "))
+}
+
+/// Whether the terminal has a keyboard protocol, with which shift+enter and ctrl+enter differ from enter.
+/// Within tmux its option decides.
+pub(super) fn tells_keys_apart(answers: &TerminalAnswers) -> bool {
+    answers.has_kitty_keys || knows_other_keys(answers.version.as_deref())
 }
 
 /// The terminal, if it is a known one.

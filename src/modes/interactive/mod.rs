@@ -81,7 +81,7 @@ use super::output::write_err;
 use super::print::{SHUTDOWN_LIMIT, SILENT_SESSION};
 use super::signals;
 use app::App;
-use appearance::{Looks, in_tmux};
+use appearance::{Looks, in_tmux, tells_keys_apart};
 use clipboard::COPIED_BY_TERMINAL;
 use effects::Effects;
 use frames::FrameClock;
@@ -257,6 +257,9 @@ impl Interactive {
     /// between light and dark.
     fn on_answers(&mut self) {
         let answers = self.terminal.input.answers().clone();
+        if !in_tmux(&self.effects.env) {
+            self.app.tells_keys_apart = tells_keys_apart(&answers);
+        }
         let before = std::mem::replace(&mut self.effects.answers, answers);
         let values = &self.app.session.settings.values;
         let pictures =
@@ -503,10 +506,10 @@ impl Interactive {
                 self.exit_unless_written(written);
             }
             ScreenEffect::Copy(text) => self.copy(text),
+            ScreenEffect::CopyByTerminal(text) => self.copy_by_terminal(text),
             ScreenEffect::FollowLooks => self.follow_looks(),
             // An editor may be in the middle of it, so a theme that cannot be used stays as it was.
             ScreenEffect::FollowThemeFile => {
-            ScreenEffect::CopyByTerminal(text) => self.copy_by_terminal(text),
                 match self.effects.read_theme(&self.app.session, &self.theme()) {
                     Ok(()) => self.follow_looks(),
                     Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
@@ -572,14 +575,14 @@ impl Interactive {
         self.app.status.hint = Some(COPIED_BY_TERMINAL.to_owned());
     }
 
-    /// Ends the session, restores the terminal, and prints how to resume.
-    async fn leave(mut self, code: ExitCode) -> ExitCode {
-        self.save_draft();
     fn copy_by_terminal(&mut self, text: String) {
         let written = self.terminal.control(&clipboard::terminal_copy(&self.effects.env, text));
         self.exit_unless_written(written);
     }
 
+    /// Ends the session, restores the terminal, and prints how to resume.
+    async fn leave(mut self, code: ExitCode) -> ExitCode {
+        self.save_draft();
         let ending = self.effects.link.handle().request(SessionCommand::Shutdown);
         let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
         self.effects.history.finish(HISTORY_LIMIT).await;

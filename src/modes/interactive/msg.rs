@@ -203,6 +203,10 @@ pub(super) enum EffectDone {
     Importable(PathBuf),
     /// A hint in the status line.
     Hint(String),
+    /// tmux tells no keys apart, with what there is to do about it.
+    TmuxHidesKeys {
+        hint: Option<String>,
+    },
     /// A text that tmux did not take for the clipboard.
     NotCopied(String),
 }

@@ -32,9 +32,13 @@ const CONTEXTS: &[(Context, &str)] = &[
 ];
 
 /// The current keys, by context, and all commands. A key appears once per meaning,
-/// even if several actions implement it.
-pub(super) fn hotkeys(keymap: &Keymap) -> String {
+/// even if several actions implement it. `tells_apart` says whether the terminal has a keyboard protocol.
+pub(super) fn hotkeys(keymap: &Keymap, tells_apart: bool) -> String {
     let mut text = String::new();
+    let indistinct = indistinct_keys(keymap, |key| format!("`{key}`")).filter(|_| !tells_apart);
+    if let Some(keys) = indistinct {
+        text.push_str(&["This terminal cannot tell some keys apart: ", &keys, ".\n\n"].concat());
+    }
     let mut shown = HashSet::new();
     for (context, heading) in CONTEXTS {
         let mut rows = String::new();
@@ -51,6 +55,34 @@ pub(super) fn hotkeys(keymap: &Keymap) -> String {
     text.push_str("## Commands\n\n");
     text.push_str(&commands_markdown());
     text
+}
+
+/// Which keys of actions a terminal without a keyboard protocol sends as others; `None` if it tells all of them
+/// apart. `write` is how a key is written.
+pub(super) fn indistinct_keys(keymap: &Keymap, write: fn(&Chord) -> String) -> Option<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for key in keymap.reachable().flat_map(|(_, keys)| keys) {
+        let Some(sent) = key.without_protocol() else { continue };
+        let sent = if key.differs_in_shift(sent) {
+            "without shift".to_owned()
+        } else {
+            format!("as {}", write(&sent))
+        };
+        let key = write(&key);
+        match groups.iter_mut().find(|(other, _)| *other == sent) {
+            Some((_, keys)) if keys.contains(&key) => {}
+            Some((_, keys)) => keys.push(key),
+            None => groups.push((sent, vec![key])),
+        }
+    }
+    let group = |(sent, keys): &(String, Vec<String>)| match &keys[..] {
+        [before @ .., last] if !before.is_empty() => {
+            format!("{} and {last} arrive {sent}", before.join(", "))
+        }
+        keys => format!("{} arrives {sent}", keys.join("")),
+    };
+    let groups: Vec<String> = groups.iter().map(group).collect();
+    (!groups.is_empty()).then(|| groups.join("; "))
 }
 
 /// All bindings by context, with their ids for `keybindings.json` and their
@@ -119,7 +151,7 @@ mod tests {
     #[test]
     fn hotkeys_have_sections_and_name_each_key_once_for_what_it_does() {
         let app = actions::bindings();
-        let text = hotkeys(&Keymap::new(&[BINDINGS, &app], Platform::Unix));
+        let text = hotkeys(&Keymap::new(&[BINDINGS, &app], Platform::Unix), true);
         for heading in ["While typing a prompt", "Editing the prompt", "In lists", "Commands"] {
             assert!(text.contains(&format!("## {heading}\n")), "{text}");
         }
@@ -141,10 +173,40 @@ mod tests {
         let mut keymap = Keymap::new(&[BINDINGS, &app], Platform::Unix);
         let overrides = serde_json::json!({ "app.screen.toggle": "ctrl+l" });
         assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
-        let text = hotkeys(&keymap);
+        let text = hotkeys(&keymap, true);
         let typing = text.split("## ").find(|section| section.starts_with("While typing a prompt")).unwrap();
         assert_eq!(typing.matches("`ctrl+l`").count(), 1, "{typing}");
         assert!(!typing.contains("Choose a model"), "{typing}");
+    }
+
+    #[test]
+    fn keys_that_a_terminal_sends_as_others_are_named_as_far_as_they_are_bound() {
+        let app = actions::bindings();
+        let mut keymap = Keymap::new(&[BINDINGS, &app], Platform::Unix);
+        let note = |keymap: &Keymap| {
+            let text = hotkeys(keymap, false);
+            text.strip_prefix("This terminal cannot tell some keys apart: ")
+                .and_then(|rest| Some(rest.split_once(".\n\n## ")?.0.to_owned()))
+        };
+        assert_eq!(
+            note(&keymap).as_deref(),
+            Some(
+                "`shift+enter` and `ctrl+enter` arrive as `enter`; `ctrl+shift+f`, `ctrl+shift+g`, \
+                 `ctrl+shift+p`, `ctrl+shift+o` and `ctrl+shift+d` arrive without shift"
+            )
+        );
+        assert!(hotkeys(&keymap, true).starts_with("## "));
+        let unbound =
+            keymap.rows().filter(|(_, keys)| keys.iter().any(|key| key.without_protocol().is_some()));
+        let mut overrides: serde_json::Map<_, _> =
+            unbound.map(|(binding, _)| (binding.id.to_owned(), serde_json::json!([]))).collect();
+        assert_eq!(keymap.apply(&overrides), []);
+        assert_eq!(note(&keymap), None);
+        overrides["app.message.deliverNow"] = "ctrl+i".into();
+        overrides["app.debug"] = "ctrl+shift+y".into();
+        assert_eq!(keymap.apply(&overrides), []);
+        let named = "`ctrl+i` arrives as `tab`; `ctrl+shift+y` arrives without shift";
+        assert_eq!(note(&keymap).as_deref(), Some(named));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use super::super::crash_notice::InterfaceWatch;
 use super::super::opening::open_session;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
-use super::appearance::{Looks, in_tmux, questions};
+use super::appearance::{Looks, in_tmux, questions, tells_keys_apart};
 use super::clipboard_owner::ClipboardOwner;
 use super::completion::ProviderChoice;
 use super::effects::Effects;
@@ -134,6 +134,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let shown = Shown { theme, links, pictures };
     let mut app = app(&start, &handle, shown, &highlighter, &mut problems);
     app.program_status.is_shown = status.unwrap_or(answers.shows_status);
+    app.tells_keys_apart = in_tmux(&start.env) || tells_keys_apart(&answers);
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = effects(&start, (handle, events), done, answers);
     let drawing = Drawing { links, pictures: gallery };

@@ -100,6 +100,31 @@ impl Chord {
         KeyEvent::new(self.code, self.modifiers)
     }
 
+    /// What a terminal without a keyboard protocol sends for this key, if that is another key.
+    pub fn without_protocol(self) -> Option<Self> {
+        let Self { code, modifiers } = self;
+        let alt = modifiers & KeyModifiers::ALT;
+        let has_ctrl = modifiers.contains(KeyModifiers::CONTROL);
+        let sent = match code {
+            _ if modifiers.contains(KeyModifiers::SUPER) => self,
+            KeyCode::Enter => Self { modifiers: alt, ..self },
+            KeyCode::Char('i') if has_ctrl => Self { code: KeyCode::Tab, modifiers: alt },
+            KeyCode::Char('m') if has_ctrl => Self { code: KeyCode::Enter, modifiers: alt },
+            KeyCode::Char('[') if has_ctrl => Self { code: KeyCode::Esc, modifiers: alt },
+            KeyCode::Char(c) if has_ctrl && c.is_alphabetic() => {
+                Self { modifiers: modifiers - KeyModifiers::SHIFT, ..self }
+            }
+            _ => self,
+        };
+        (sent != self).then_some(sent)
+    }
+
+    /// Whether this key is a character, and `other` the same without shift.
+    pub fn differs_in_shift(self, other: Self) -> bool {
+        matches!(self.code, KeyCode::Char(_))
+            && self == Self { modifiers: other.modifiers | KeyModifiers::SHIFT, ..other }
+    }
+
     /// Whether this key types a character.
     pub fn is_text(&self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && (self.modifiers - KeyModifiers::SHIFT).is_empty()

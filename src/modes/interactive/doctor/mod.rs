@@ -123,16 +123,18 @@ fn shell_advice(is_chosen: bool, shell: Option<&Path>) -> Option<String> {
 }
 
 impl Effects {
-    /// Says that tmux hides keys, if it answers and does. Answers with [`EffectDone::Hint`].
+    /// Says that tmux hides keys, if it does. Answers with [`EffectDone::TmuxHidesKeys`].
     pub(super) fn check_tmux(&self) {
         if !in_tmux(&self.env) {
             return;
         }
         let (env, done) = (self.env.clone(), self.done.clone());
         tokio::task::spawn_blocking(move || {
-            if tmux_extended_keys(&env).as_deref() == Some("off") {
+            let option = tmux_extended_keys(&env);
+            if option.as_deref().is_none_or(|option| option == "off") {
                 let text = "tmux hides shift+enter and ctrl+enter; /doctor shows how to change that";
-                drop(done.send(EffectDone::Hint(text.to_owned())));
+                // tmux before 3.2 has no such option.
+                drop(done.send(EffectDone::TmuxHidesKeys { hint: option.map(|_| text.to_owned()) }));
             }
         });
     }
@@ -507,6 +509,21 @@ pub(super) mod tests {
             "{report}"
         );
         assert!(report.contains("theme \"x<U+001B>[31m\": there is no "), "{report}");
+    }
+
+    #[test]
+    fn keys_that_a_terminal_cannot_tell_apart_are_named() {
+        let files = [("keybindings.json", r#"{"app.debug": "ctrl+shift+y"}"#)];
+        for (has_kitty_keys, is_named) in [(false, true), (true, false)] {
+            let answers = TerminalAnswers { has_kitty_keys, ..TerminalAnswers::default() };
+            let reply = TerminalReply::Answers(answers);
+            let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: None };
+            let report = report(&[], &files, &facts).replace("\n     ", " ");
+            let named = "cannot tell some keys apart: shift+enter and ctrl+enter arrive as enter; ";
+            let has_changed = report.contains(" and ctrl+shift+y arrive without shift; insert line breaks");
+            assert_eq!(has_changed, is_named, "{report}");
+            assert_eq!(report.contains(named), is_named, "{report}");
+        }
     }
 
     #[test]

@@ -3,12 +3,14 @@
 use std::process::{Command, Stdio};
 
 use crate::config::{Env, Settings};
+use crate::tui::keymap::Chord;
 use crate::tui::term::{TerminalAnswers, TerminalReply};
 use crate::tui::text::PictureFormat;
 use crate::tui::theme::{ColorDepth, TerminalColors};
 
-use super::super::appearance::{Looks, in_tmux, knows_other_keys};
-use super::super::{pictures, terminal_env};
+use super::super::appearance::{Looks, in_tmux, tells_keys_apart};
+use super::super::reference::indistinct_keys;
+use super::super::{keybindings, pictures, terminal_env};
 use super::DoctorInput;
 
 /// What was found out about the terminal.
@@ -90,17 +92,23 @@ pub(super) fn advice(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Vec<Stri
     let has_few_colors =
         matches!(looks(input).color_depth(&input.settings.values), ColorDepth::Indexed | ColorDepth::Ansi);
     let is_utf8 = language(env).is_some_and(|name| name.to_lowercase().replace('-', "").contains("utf8"));
+    let indistinct = match hides_keys && !in_tmux(env) {
+        true => keybindings::load(input.dirs, keybindings::platform(env)).ok(),
+        false => None,
+    };
+    let indistinct = indistinct.and_then(|(keymap, _)| indistinct_keys(&keymap, Chord::to_string));
+    let indistinct = indistinct.map(|keys| {
+        format!(
+            "this terminal cannot tell some keys apart: {keys}; insert line breaks with ctrl+j, or with a \
+             backslash before enter"
+        )
+    });
     let advice = [
         (is_dumb, "TERM is not set, or dumb: pi has no interface here; use pi -p \"…\""),
         (
             facts.tmux_extended_keys.as_deref() == Some("off"),
             "tmux hides shift+enter: add `set -s extended-keys on` to ~/.tmux.conf, and with tmux 3.5 or newer \
              `set -s extended-keys-format csi-u`; ctrl+j inserts a line break anyway",
-        ),
-        (
-            hides_keys && !in_tmux(env),
-            "this terminal cannot tell shift+enter from enter: insert line breaks with ctrl+j, or with a \
-             backslash before enter",
         ),
         (
             has_few_colors && !is_dumb,
@@ -113,7 +121,8 @@ pub(super) fn advice(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Vec<Stri
             "install wl-clipboard to paste images from the Wayland clipboard",
         ),
     ];
-    advice.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text.to_owned()).collect()
+    let advice = advice.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text.to_owned());
+    advice.chain(indistinct).collect()
 }
 
 fn looks<'a>(input: &DoctorInput<'a>) -> Looks<'a> {
@@ -147,11 +156,6 @@ fn modified_enter(facts: &TerminalFacts) -> String {
         Some(option) => format!("tmux: extended-keys {option}"),
         None => facts.asked_row(tells_keys_apart, "the same as enter"),
     }
-}
-
-/// Whether shift+enter and ctrl+enter differ from enter.
-fn tells_keys_apart(answers: &TerminalAnswers) -> bool {
-    answers.has_kitty_keys || knows_other_keys(answers.version.as_deref())
 }
 
 fn true_color(depth: ColorDepth) -> &'static str {
