@@ -16,12 +16,12 @@ use crate::ai::{
     Transport,
 };
 use crate::config::{
-    self, Authorised, Credentials, Dirs, EffectiveSettings, Env, LiveSettings, ProjectSettings,
-    SettingChange, Settings, TrustFile, TrustPolicy, TrustedContents,
+    Authorised, Credentials, Dirs, EffectiveSettings, Env, LiveSettings, ProjectSettings, SettingChange,
+    Settings, TrustFile, TrustPolicy, TrustedContents,
 };
 use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals, UsageError};
 use crate::session::{
-    self, AllowAll, Deltas, ModelOptions, OpenSession, PromptOptions, ResourceOptions, Services,
+    self, AllowAll, Configured, Deltas, ModelOptions, OpenSession, PromptOptions, ResourceOptions, Services,
     SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions, bash_config, http_options,
     image_limits, tools_config,
 };
@@ -88,16 +88,8 @@ impl Setup {
         let (live_settings, mut problems) = LiveSettings::load(dirs.settings_file(), flags(args)?);
         progress.reads(&cwd.join(".pi"));
         let settings = starting_settings(&live_settings, args, &dirs, &cwd);
-        progress.reads(&dirs.models_file());
-        let (catalog, wrong) = config::load_catalog(&dirs, &env);
-        problems.extend(wrong);
-        let (roots, wrong) = config::extra_roots(&env);
-        problems.extend(wrong);
-        let (transport, wrong) = session::transport(roots, &settings.values);
-        problems.extend(wrong);
-        progress.reads(&dirs.auth_file());
-        let (credentials, wrong) =
-            config::user_credentials(&env, &dirs, &settings.values, &transport, &clock);
+        let Configured { catalog, transport, credentials, problems: wrong } =
+            Configured::read(&env, &dirs, &settings.values, &clock, |path| progress.reads(path));
         problems.extend(wrong);
         let home = dirs.home.as_deref();
         problems = problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
@@ -401,7 +393,7 @@ fn prompts_like_paths(args: &Args) -> Vec<String> {
 pub(super) fn project_problems(args: &Args, setup: Setup) -> Vec<String> {
     let cwd = setup.cwd.clone();
     match setup.into_services(args, None, Front::Print) {
-        Ok((services, _)) => session::project_problems(&services, &cwd),
+        Ok((services, _)) => session::project_problems(&services, &cwd, None),
         Err(error) => vec![format!("{error:#}")],
     }
 }

@@ -1,10 +1,40 @@
 //! What settings say about requests and tools, for the command line and for other programs.
 
+use std::path::Path;
 use std::time::Duration;
 
-use crate::ai::{ExtraRoots, HttpOptions, Transport, WebSocketUse};
-use crate::config::{Dirs, Env, Settings, TransportChoice};
+use crate::ai::{Catalog, ExtraRoots, HttpOptions, Transport, WebSocketUse};
+use crate::config::{self, Credentials, Dirs, Env, Settings, TransportChoice};
 use crate::tools::{BashConfig, ImageLimits, ToolsConfig};
+use crate::util::clock::Clock;
+
+/// What the user's files and the environment say about models, connections and keys.
+pub struct Configured {
+    /// The models there are.
+    pub catalog: Catalog,
+    /// The connections.
+    pub transport: Transport,
+    /// The keys of providers.
+    pub credentials: Credentials,
+    /// What is wrong with the files and variables, one line each.
+    pub problems: Vec<String>,
+}
+
+impl Configured {
+    /// Reads the files; `reads` is told each before. Blocks.
+    pub fn read(env: &Env, dirs: &Dirs, settings: &Settings, clock: &Clock, reads: impl Fn(&Path)) -> Self {
+        reads(&dirs.models_file());
+        let (catalog, mut problems) = config::load_catalog(dirs, env);
+        let (roots, wrong) = config::extra_roots(env);
+        problems.extend(wrong);
+        let (transport, wrong) = transport(roots, settings);
+        problems.extend(wrong);
+        reads(&dirs.auth_file());
+        let (credentials, wrong) = config::user_credentials(env, dirs, settings, &transport, clock);
+        problems.extend(wrong);
+        Self { catalog, transport, credentials, problems }
+    }
+}
 
 /// The connections of the settings, trusting `roots` too; and what is wrong with the settings.
 pub fn transport(roots: ExtraRoots, settings: &Settings) -> (Transport, Option<String>) {

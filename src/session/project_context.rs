@@ -124,9 +124,11 @@ impl ProjectContext {
 }
 
 /// What is wrong with the settings, instructions, skills and templates that a session in `cwd` would
-/// have, one line each. Blocks.
-pub fn project_problems(services: &Services, cwd: &Path) -> Vec<String> {
-    let context = ProjectContext::read(services, &services.settings.get(), cwd, &TrustOverrides::default());
+/// have, one line each; `trust` is the decision of a session that is open. Blocks.
+pub fn project_problems(services: &Services, cwd: &Path, trust: Option<bool>) -> Vec<String> {
+    let mut services = services.clone();
+    services.trust.flag = trust.or(services.trust.flag);
+    let context = ProjectContext::read(&services, &services.settings.get(), cwd, &TrustOverrides::default());
     let home = services.dirs.home.as_deref();
     context.problems.iter().map(|problem| paths::with_tilde(problem, home)).collect()
 }

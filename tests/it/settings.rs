@@ -185,6 +185,32 @@ fn settings_without_effect_are_kept_and_say_so_wherever_they_are_shown() {
 }
 
 #[test]
+fn doctor_names_the_same_problems_of_files_inside_pi() {
+    let home = home();
+    let pty = Pty::start(&home, Size::new(160, 40), &["--model", "demo/pi", "--approve"]);
+    pty.wait_idle();
+    // The files are read when the report is asked for.
+    fs::write(home.agent().join("settings.json"), r#"{"resize": "x", "defaultModle": "x"}"#).unwrap();
+    fs::write(home.agent().join("auth.json"), "{").unwrap();
+    for (folder, name) in [(home.agent().join("skills"), "mine"), (home.project().join(".pi/skills"), "its")]
+    {
+        fs::create_dir_all(folder.join(name)).unwrap();
+        fs::write(folder.join(name).join("SKILL.md"), "---\n[\n---\n").unwrap();
+    }
+    pty.keys("/doctor\r");
+    let problems =
+        ["\"resize\" must", "defaultModle", "auth.json", "skills/mine/SKILL.md:2: the skill is not"];
+    for problem in problems.into_iter().chain(["skills/its/SKILL.md:2: the skill is not"]) {
+        pty.wait(problem, |rows| rows.iter().any(|row| row.contains(problem)));
+    }
+    let report = pi(&home, &["doctor"]).output().unwrap();
+    let report = String::from_utf8(report.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    for problem in problems {
+        assert!(report.contains(problem), "{problem} is not in {report}");
+    }
+}
+
+#[test]
 fn problems_of_a_file_are_named_with_their_line() {
     let home = home();
     let text = "{\n  \"theem\": \"dark\",\n  \"retry\": {\n    \"enabled\": true,\n    \"maxRetries\": \"many\"\n  },\n  \"other\": 1\n}";

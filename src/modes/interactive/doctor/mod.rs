@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ai::Catalog;
-use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, ROWS};
-use crate::session::{ResourceOptions, bash_config};
+use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, LiveSettings, ROWS};
+use crate::session::{Configured, ResourceOptions, Services, SessionState, bash_config, project_problems};
 use crate::tui::term::{TerminalReply, ask_terminal};
 use crate::util::visible::spell_out;
-use crate::util::{counted, os};
+use crate::util::{counted, os, paths};
 
 use super::appearance::{Looks, in_tmux, questions};
 use super::effects::Effects;
@@ -84,6 +84,7 @@ impl Effects {
         let answers = self.answers.clone();
         tokio::task::spawn_blocking(move || {
             let catalog = services.catalog.get();
+            let problems = problems(&env, &services, &state);
             let input = DoctorInput {
                 env: &env,
                 dirs: &services.dirs,
@@ -92,7 +93,7 @@ impl Effects {
                 catalog: &catalog,
                 credentials: &services.credentials,
                 sessions: &sessions,
-                problems: &[],
+                problems: &problems,
             };
             let facts = TerminalFacts {
                 reply: TerminalReply::Answers(answers),
@@ -103,6 +104,20 @@ impl Effects {
             drop(done.send(EffectDone::Report(ReportDone::Report { kind, markdown, chapters: Vec::new() })));
         });
     }
+}
+
+/// What is wrong in the files of the user and of the project now, as a start of pi would find it. Blocks.
+fn problems(env: &Env, services: &Services, state: &SessionState) -> Vec<String> {
+    let dirs = &services.dirs;
+    let (_, mut problems) = LiveSettings::load(dirs.settings_file(), []);
+    let configured = Configured::read(env, dirs, &state.settings.values, &services.clock, |_| ());
+    problems.extend(configured.problems);
+    problems.extend(configured.transport.certificate_problem());
+    let home = dirs.home.as_deref();
+    let mut problems: Vec<String> = problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
+    let is_trusted = state.project.trust.is_trusted();
+    problems.extend(project_problems(services, &state.cwd, Some(is_trusted)));
+    problems
 }
 
 /// What to do about the shell that runs commands, if there is one; `is_chosen` if a setting names it.
@@ -386,7 +401,6 @@ fn host(address: &str) -> Option<&str> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use crate::config::LiveSettings;
     use crate::tui::term::TerminalAnswers;
     use crate::tui::theme::TerminalColors;
 
@@ -493,6 +507,21 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn keys_that_a_terminal_cannot_tell_apart_are_named() {
+        let files = [("keybindings.json", r#"{"app.debug": "ctrl+shift+y"}"#)];
+        for (has_kitty_keys, is_named) in [(false, true), (true, false)] {
+            let answers = TerminalAnswers { has_kitty_keys, ..TerminalAnswers::default() };
+            let reply = TerminalReply::Answers(answers);
+            let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: None };
+            let report = report(&[], &files, &facts).replace("\n     ", " ");
+            let named = "cannot tell some keys apart: shift+enter and ctrl+enter arrive as enter; ";
+            let has_changed = report.contains(" and ctrl+shift+y arrive without shift; insert line breaks");
+            assert_eq!(has_changed, is_named, "{report}");
+            assert_eq!(report.contains(named), is_named, "{report}");
+        }
+    }
+
+    #[test]
     fn unknown_and_broken_themes_are_named() {
         let facts =
             TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
@@ -509,21 +538,6 @@ pub(super) mod tests {
             "{report}"
         );
         assert!(report.contains("theme \"x<U+001B>[31m\": there is no "), "{report}");
-    }
-
-    #[test]
-    fn keys_that_a_terminal_cannot_tell_apart_are_named() {
-        let files = [("keybindings.json", r#"{"app.debug": "ctrl+shift+y"}"#)];
-        for (has_kitty_keys, is_named) in [(false, true), (true, false)] {
-            let answers = TerminalAnswers { has_kitty_keys, ..TerminalAnswers::default() };
-            let reply = TerminalReply::Answers(answers);
-            let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: None };
-            let report = report(&[], &files, &facts).replace("\n     ", " ");
-            let named = "cannot tell some keys apart: shift+enter and ctrl+enter arrive as enter; ";
-            let has_changed = report.contains(" and ctrl+shift+y arrive without shift; insert line breaks");
-            assert_eq!(has_changed, is_named, "{report}");
-            assert_eq!(report.contains(named), is_named, "{report}");
-        }
     }
 
     #[test]
