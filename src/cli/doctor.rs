@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::config::Env;
 use crate::modes::{self, DoctorInput};
 
-use super::start::{Setup, project_problems};
+use super::start::{Setup, project_facts};
 use super::transfer::general_args;
 
 /// Check the terminal, files and providers, and say what to change
@@ -22,7 +22,8 @@ pub(super) fn run(args: &DoctorArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
     let mut setup = Setup::new(&general, env.clone())?;
     setup.problems.extend(setup.transport.certificate_problem());
-    setup.problems.extend(project_problems(&general, Setup::new(&general, env.clone())?));
+    let project_facts = project_facts(&general, Setup::new(&general, env.clone())?);
+    setup.problems.extend(project_facts.problems);
     let sessions = setup.folders(&general).root;
     modes::say(&modes::doctor(&DoctorInput {
         env: &env,
@@ -32,6 +33,7 @@ pub(super) fn run(args: &DoctorArgs, env: Env) -> anyhow::Result<ExitCode> {
         catalog: &setup.catalog,
         credentials: &setup.credentials,
         sessions: &sessions,
+        files: &project_facts.files,
         problems: &setup.problems,
     }));
     Ok(ExitCode::SUCCESS)

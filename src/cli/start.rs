@@ -21,9 +21,9 @@ use crate::config::{
 };
 use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals, UsageError};
 use crate::session::{
-    self, AllowAll, Configured, Deltas, ModelOptions, OpenSession, PromptOptions, ResourceOptions, Services,
-    SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions, bash_config, http_options,
-    image_limits, tools_config,
+    self, AllowAll, Configured, Deltas, ModelOptions, OpenSession, ProjectFacts, PromptOptions,
+    ResourceOptions, Services, SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions,
+    bash_config, http_options, image_limits, tools_config,
 };
 use crate::tools::{self, BashConfig, Editor, FileLocks};
 use crate::util::clock::Clock;
@@ -388,13 +388,12 @@ fn prompts_like_paths(args: &Args) -> Vec<String> {
     notes.collect()
 }
 
-/// What is wrong with the settings, instructions, skills and templates of the directory and the
-/// user, one line each.
-pub(super) fn project_problems(args: &Args, setup: Setup) -> Vec<String> {
+/// The settings, instructions, skills and templates of the directory and the user, and what is wrong with them.
+pub(super) fn project_facts(args: &Args, setup: Setup) -> ProjectFacts {
     let cwd = setup.cwd.clone();
     match setup.into_services(args, None, Front::Print) {
-        Ok((services, _)) => session::project_problems(&services, &cwd, None),
-        Err(error) => vec![format!("{error:#}")],
+        Ok((services, _)) => session::project_facts(&services, &cwd, None),
+        Err(error) => ProjectFacts { problems: vec![format!("{error:#}")], ..ProjectFacts::default() },
     }
 }
 

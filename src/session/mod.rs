@@ -71,7 +71,7 @@ pub use index::{
 };
 pub use open::{OpenSession, damage as damage_notice};
 pub use outbox::{Deltas, SessionEvents};
-pub use project_context::project_problems;
+pub use project_context::{ProjectFacts, project_facts};
 pub use projection::messages;
 pub use question::{
     AllowAll, PendingCall, Question, QuestionId, QuestionKind, TRUST_OPTIONS, ToolGate, Verdict,

@@ -17,7 +17,7 @@ use crate::util::{parts, paths};
 use super::event::NoticeLevel;
 use super::resources::{
     ContextFile, ContextFiles, PromptFiles, PromptTemplate, Skill, SkillPlaces, TemplatePlaces,
-    context_files, load_skills, load_templates, prompt_files,
+    context_files, load_skills, load_templates, prompt_files, prompt_paths, skill_folders,
 };
 use super::services::Services;
 use super::state::ProjectState;
@@ -123,14 +123,47 @@ impl ProjectContext {
     }
 }
 
-/// What is wrong with the settings, instructions, skills and templates that a session in `cwd` would
-/// have, one line each; `trust` is the decision of a session that is open. Blocks.
-pub fn project_problems(services: &Services, cwd: &Path, trust: Option<bool>) -> Vec<String> {
+/// What shapes a session in a folder, for a report.
+#[derive(Debug, Default)]
+pub struct ProjectFacts {
+    /// What is wrong with settings, instructions, skills and templates, one line each.
+    pub problems: Vec<String>,
+    /// The files and folders that it reads, as far as they exist, with what they are.
+    pub files: Vec<(&'static str, PathBuf)>,
+}
+
+/// What a session in `cwd` would read; `trust` is the decision of a session that is open. Blocks.
+pub fn project_facts(services: &Services, cwd: &Path, trust: Option<bool>) -> ProjectFacts {
     let mut services = services.clone();
     services.trust.flag = trust.or(services.trust.flag);
     let context = ProjectContext::read(&services, &services.settings.get(), cwd, &TrustOverrides::default());
     let home = services.dirs.home.as_deref();
-    context.problems.iter().map(|problem| paths::with_tilde(problem, home)).collect()
+    let problems = context.problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
+    ProjectFacts { problems, files: files(&services, cwd, &context) }
+}
+
+fn files(services: &Services, cwd: &Path, context: &ProjectContext) -> Vec<(&'static str, PathBuf)> {
+    let (agent, home) = (&services.dirs.agent, services.dirs.home.as_deref());
+    let (is_trusted, folder) = (context.state.trust.is_trusted(), cwd.join(".pi"));
+    let mut files = Vec::new();
+    if is_trusted {
+        files.push(("project settings", folder.join("settings.json")));
+    }
+    files.extend(context.context_files.iter().map(|file| ("instructions", file.path.clone())));
+    let prompts = prompt_paths(agent, cwd, is_trusted);
+    files.extend(prompts.into_iter().map(|path| ("system prompt", path)));
+    if !services.skills.only_paths {
+        let folders = skill_folders(agent, home, cwd, is_trusted);
+        files.extend(folders.into_iter().map(|path| ("skills", path)));
+    }
+    files.extend(services.skills.paths.iter().map(|path| ("skills", path.clone())));
+    if !services.templates.only_paths {
+        files.push(("prompt templates", agent.join("prompts")));
+        files.extend(is_trusted.then(|| ("prompt templates", folder.join("prompts"))));
+    }
+    files.extend(services.templates.paths.iter().map(|path| ("prompt templates", path.clone())));
+    files.retain(|(_, path)| path.exists());
+    files
 }
 
 /// Whether a project is trusted, with what was read to find out.

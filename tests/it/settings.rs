@@ -211,6 +211,45 @@ fn doctor_names_the_same_problems_of_files_inside_pi() {
 }
 
 #[test]
+fn doctor_lists_the_files_that_shape_a_session_if_the_project_is_trusted() {
+    let home = home();
+    let (agent, project) = (home.agent(), home.project());
+    for file in ["prompts/a.md", "APPEND_SYSTEM.md", "skills/a/SKILL.md"].map(|name| agent.join(name)) {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "---\nname: a\ndescription: It helps.\n---\nText.\n").unwrap();
+    }
+    fs::create_dir_all(project.join(".pi/prompts")).unwrap();
+    fs::write(project.join(".pi/settings.json"), "{}").unwrap();
+    fs::write(project.join(".pi/SYSTEM.md"), "You are terse.\n").unwrap();
+    fs::write(project.join("AGENTS.md"), "Be kind.\n").unwrap();
+    let listed = |trust: &str| {
+        fs::write(agent.join("settings.json"), format!(r#"{{"defaultProjectTrust": "{trust}"}}"#)).unwrap();
+        let report = String::from_utf8(pi(&home, &["doctor"]).output().unwrap().stdout).unwrap();
+        let kinds = ["project settings", "instructions", "system prompt", "skills", "prompt templates"];
+        let rows = report.lines().filter_map(|row| {
+            let row = row.trim_start();
+            let kind = kinds.into_iter().find(|kind| row.starts_with(kind))?;
+            Some(format!(
+                "{kind}: {}",
+                row[kind.len()..].trim().replace(project.to_str().unwrap(), "PROJECT")
+            ))
+        });
+        rows.collect::<Vec<_>>()
+    };
+    let always = [
+        "project settings: PROJECT/.pi/settings.json",
+        "instructions: PROJECT/AGENTS.md",
+        "system prompt: PROJECT/.pi/SYSTEM.md",
+        "system prompt: ~/.pi/agent/APPEND_SYSTEM.md",
+        "skills: ~/.pi/agent/skills (1 file)",
+        "prompt templates: ~/.pi/agent/prompts (1 file)",
+        "prompt templates: PROJECT/.pi/prompts (0 files)",
+    ];
+    assert_eq!(listed("always"), always);
+    assert_eq!(listed("never"), [always[1], always[3], always[4], always[5]]);
+}
+
+#[test]
 fn problems_of_a_file_are_named_with_their_line() {
     let home = home();
     let text = "{\n  \"theem\": \"dark\",\n  \"retry\": {\n    \"enabled\": true,\n    \"maxRetries\": \"many\"\n  },\n  \"other\": 1\n}";

@@ -12,9 +12,11 @@ mod text;
 
 pub use agents_md::{ContextFile, ContextFiles, OutsideLink, context_files};
 pub use filter::Filter as ResourceFilter;
-pub(super) use prompt_files::{PromptFiles, prompt_files};
+pub(super) use prompt_files::{PromptFiles, prompt_files, prompt_paths};
 pub use skills::{Skill, SkillBlock};
-pub(super) use skills::{SkillPlaces, call as skill_call, expand as expand_skill, load as load_skills};
+pub(super) use skills::{
+    SkillPlaces, call as skill_call, expand as expand_skill, load as load_skills, skill_folders,
+};
 pub(super) use system_prompt::{PromptParts, sections};
 pub use templates::PromptTemplate;
 pub(super) use templates::{

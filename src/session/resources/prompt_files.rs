@@ -4,7 +4,7 @@
 //! The file of a trusted project replaces the user's; they are never combined.
 
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::util::os;
 
@@ -12,6 +12,9 @@ use super::text::{InvalidText, decode};
 
 /// Maximum size of a file, in bytes; it is part of every request.
 const MAX_BYTES: u64 = 256 << 10;
+
+const SYSTEM: &str = "SYSTEM.md";
+const APPEND: &str = "APPEND_SYSTEM.md";
 
 /// The texts of both files, trimmed; `None` for a missing or empty file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,10 +25,21 @@ pub(crate) struct PromptFiles {
     pub(crate) append: Option<String>,
 }
 
+/// Where both files are for `cwd`, as far as they exist. Blocks.
+pub(crate) fn prompt_paths(agent: &Path, cwd: &Path, is_trusted: bool) -> Vec<PathBuf> {
+    let folders = folders(agent, cwd, is_trusted);
+    let first = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|path| path.exists());
+    [SYSTEM, APPEND].into_iter().filter_map(first).collect()
+}
+
+/// The folders that may contain the files; the first one that does counts.
+fn folders(agent: &Path, cwd: &Path, is_trusted: bool) -> Vec<PathBuf> {
+    is_trusted.then(|| cwd.join(".pi")).into_iter().chain([agent.to_owned()]).collect()
+}
+
 /// Reads the files for `cwd`; also returns problems, one line each. Blocks.
 pub(crate) fn prompt_files(agent: &Path, cwd: &Path, is_trusted: bool) -> (PromptFiles, Vec<String>) {
-    let project = is_trusted.then(|| cwd.join(".pi"));
-    let folders: Vec<&Path> = project.as_deref().into_iter().chain([agent]).collect();
+    let folders = folders(agent, cwd, is_trusted);
     let mut problems = Vec::new();
     let mut first = |name: &str| {
         for path in folders.iter().map(|folder| folder.join(name)) {
@@ -44,7 +58,7 @@ pub(crate) fn prompt_files(agent: &Path, cwd: &Path, is_trusted: bool) -> (Promp
         }
         None
     };
-    let files = PromptFiles { system: first("SYSTEM.md"), append: first("APPEND_SYSTEM.md") };
+    let files = PromptFiles { system: first(SYSTEM), append: first(APPEND) };
     (files, problems)
 }
 

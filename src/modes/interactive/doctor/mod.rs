@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, LiveSettings, ROWS};
-use crate::session::{Configured, ResourceOptions, Services, SessionState, bash_config, project_problems};
+use crate::session::{Configured, ResourceOptions, Services, SessionState, bash_config, project_facts};
 use crate::tui::term::{TerminalReply, ask_terminal};
 use crate::util::visible::spell_out;
 use crate::util::{counted, os, paths};
@@ -65,6 +65,8 @@ pub struct DoctorInput<'a> {
     pub credentials: &'a Credentials,
     /// The folder of all sessions.
     pub sessions: &'a Path,
+    /// What a session here reads besides, with what it is.
+    pub files: &'a [(&'static str, PathBuf)],
     /// Problems in the user's files, one line each.
     pub problems: &'a [String],
 }
@@ -84,7 +86,10 @@ impl Effects {
         let answers = self.answers.clone();
         tokio::task::spawn_blocking(move || {
             let catalog = services.catalog.get();
-            let problems = problems(&env, &services, &state);
+            let is_trusted = state.project.trust.is_trusted();
+            let facts = project_facts(&services, &state.cwd, Some(is_trusted));
+            let mut problems = user_problems(&env, &services, &state);
+            problems.extend(facts.problems);
             let input = DoctorInput {
                 env: &env,
                 dirs: &services.dirs,
@@ -98,6 +103,7 @@ impl Effects {
             let facts = TerminalFacts {
                 reply: TerminalReply::Answers(answers),
                 is_running: true,
+                files: &facts.files,
                 tmux_extended_keys: tmux_extended_keys(&env),
             };
             let (kind, markdown) = (ReportKind::Doctor, Report::of(&input, &facts).markdown());
@@ -106,18 +112,14 @@ impl Effects {
     }
 }
 
-/// What is wrong in the files of the user and of the project now, as a start of pi would find it. Blocks.
-fn problems(env: &Env, services: &Services, state: &SessionState) -> Vec<String> {
+/// What is wrong in the user's files now, as a start of pi would find it. Blocks.
+fn user_problems(env: &Env, services: &Services, state: &SessionState) -> Vec<String> {
     let dirs = &services.dirs;
     let (_, mut problems) = LiveSettings::load(dirs.settings_file(), []);
     let configured = Configured::read(env, dirs, &state.settings.values, &services.clock, |_| ());
     problems.extend(configured.problems);
     problems.extend(configured.transport.certificate_problem());
-    let home = dirs.home.as_deref();
-    let mut problems: Vec<String> = problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
-    let is_trusted = state.project.trust.is_trusted();
-    problems.extend(project_problems(services, &state.cwd, Some(is_trusted)));
-    problems
+    problems.iter().map(|problem| paths::with_tilde(problem, dirs.home.as_deref())).collect()
 }
 
 /// What to do about the shell that runs commands, if there is one; `is_chosen` if a setting names it.
@@ -209,6 +211,7 @@ impl Report {
         rows.push(("sessions", describe_sessions(input.sessions, dirs)));
         self.section("Files", ["File", "Where"], rows);
         match keybindings::load(dirs, keybindings::platform(input.env)) {
+        rows.extend(input.files.iter().map(|(name, path)| (*name, describe(path, dirs))));
             Ok((_, problems)) => self.advice.extend(problems),
             Err(problem) => self.advice.push(problem),
         }
@@ -444,6 +447,7 @@ pub(super) mod tests {
             sessions: &dirs.sessions,
             problems: &["settings.json: line 3: \"them\" is not a setting".to_owned()],
         };
+            files: &[],
         form(&Report::of(&input, facts)).replace(root, "HOME")
     }
 

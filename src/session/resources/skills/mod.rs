@@ -123,9 +123,27 @@ pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, ResourceProblems<Sk
 
 /// The user's own skills, from both folders and the settings.
 fn user_skills(places: &SkillPlaces<'_>) -> Found {
-    let mut folders = vec![places.agent.join("skills")];
-    folders.extend(places.home.map(|home| home.join(".agents").join("skills")));
-    found_and_named(&folders, places.settings, places.agent, places.home)
+    found_and_named(&user_folders(places.agent, places.home), places.settings, places.agent, places.home)
+}
+
+fn user_folders(agent: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut folders = vec![agent.join("skills")];
+    folders.extend(home.map(|home| home.join(".agents").join("skills")));
+    folders
+}
+
+/// The folders of skills for a session in `cwd`, which may not exist.
+pub(crate) fn skill_folders(
+    agent: &Path,
+    home: Option<&Path>,
+    cwd: &Path,
+    with_project: bool,
+) -> Vec<PathBuf> {
+    let mut folders = user_folders(agent, home);
+    if with_project {
+        folders.extend(project_skill_folders(cwd, home));
+    }
+    folders
 }
 
 /// Those of the project: of its folders, and what its settings name.
