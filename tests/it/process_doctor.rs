@@ -2,7 +2,7 @@
 
 use ratatui::layout::Size;
 
-use crate::support::pty::{Pty, TestHome};
+use crate::support::pty::{Pty, TerminalAnswers, TestHome};
 
 #[test]
 fn doctor_reports_and_leaves_the_terminal_as_it_was() {
@@ -39,4 +39,25 @@ fn doctor_reports_and_leaves_the_terminal_as_it_was() {
         !log.contains("canary") && !log.contains("\x1b[?2004h") && !log.contains("\x1b[?1049h"),
         "{log:?}"
     );
+}
+
+#[test]
+fn hotkeys_name_indistinct_keys_only_in_a_terminal_without_the_protocol() {
+    let home = TestHome::new();
+    let size = Size { width: 100, height: 30 };
+    let with_protocol: TerminalAnswers = &[(b"\x1b[?u", "\x1b[?5u")];
+    for (answers, is_named) in [(TerminalAnswers::default(), true), (with_protocol, false)] {
+        let pty = Pty::start_on(
+            answers,
+            &home,
+            &home.project(),
+            size,
+            &["--model", "demo/pi"],
+            &[("TERM", "foot")],
+        );
+        pty.wait_idle();
+        pty.keys("/hotkeys\r");
+        let rows = pty.wait_text("While typing a prompt").join("\n");
+        assert_eq!(rows.contains("This terminal cannot tell some keys apart"), is_named, "{rows}");
+    }
 }

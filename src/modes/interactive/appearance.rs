@@ -25,7 +25,7 @@ pub(super) fn questions(env: &Env) -> Questions {
         || is_old
         || term.starts_with("rxvt")
         || env.get("TERM_PROGRAM").is_some_and(|name| name == "Apple_Terminal");
-    Questions { status: false, graphics: !shows_strings, colors: !is_old }
+    Questions { status: false, graphics: !shows_strings, colors: !is_old, keys: !is_old }
 }
 
 /// What the terminal is known to do with its rows when its width changes. What it calls itself
@@ -43,7 +43,8 @@ pub(super) fn knows_other_keys(version: Option<&str>) -> bool {
 /// Whether the terminal has a keyboard protocol, with which shift+enter and ctrl+enter differ from enter.
 /// Within tmux its option decides.
 pub(super) fn tells_keys_apart(answers: &TerminalAnswers) -> bool {
-    answers.has_kitty_keys || knows_other_keys(answers.version.as_deref())
+    // The console of Windows reports keys itself.
+    cfg!(windows) || answers.has_kitty_keys || knows_other_keys(answers.version.as_deref())
 }
 
 /// The terminal, if it is a known one.

@@ -17,6 +17,8 @@ pub struct Questions {
     pub graphics: bool,
     /// Its colours.
     pub colors: bool,
+    /// Whether it has kitty's keyboard protocol.
+    pub keys: bool,
 }
 
 /// What a terminal said about itself. Fields are empty if it does not know the question.
@@ -65,6 +67,10 @@ impl Questions {
     /// and those of the fields; without the device attributes.
     pub(super) fn first(self) -> String {
         let mut text = ["\x1b[>0q", CELL_QUERY].concat();
+        if self.keys {
+            // The cursor is saved, because st takes the question for a restored cursor.
+            text.push_str("\x1b7\x1b[?u\x1b8");
+        }
         if self.status {
             text.push_str("\x1b]7501;?\x1b\\");
         }

@@ -11,10 +11,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::answers::{self, Questions, TerminalAnswers};
 
-/// Questions that the interface need not ask: keyboard flags (kitty), synchronised output. The cursor is
-/// saved, because st takes the first one for a restored cursor.
+/// A question that the interface need not ask: synchronised output.
 #[cfg(unix)]
-const MORE_QUESTIONS: &str = "\x1b7\x1b[?u\x1b8\x1b[?2026$p";
+const MORE_QUESTIONS: &str = "\x1b[?2026$p";
 
 /// What came of asking.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -154,7 +154,7 @@ fn within(env: &Env) -> String {
 fn modified_enter(facts: &TerminalFacts) -> String {
     match facts.tmux_extended_keys.as_deref() {
         Some(option) => format!("tmux: extended-keys {option}"),
-        None => facts.asked_row(tells_keys_apart, "the same as enter"),
+        None => facts.row(|answers| yes_or(tells_keys_apart(answers), "the same as enter")),
     }
 }
 
