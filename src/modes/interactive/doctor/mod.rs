@@ -526,6 +526,24 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn variable_that_decides_about_characters_is_named() {
+        let facts =
+            TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
+        let check = |variables: &[(&str, &str)], named: Option<&str>| {
+            let report = report(variables, &[], &facts);
+            for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+                let advice = format!("set {name} to a UTF-8 locale");
+                assert_eq!(report.contains(&advice), named == Some(name), "{variables:?}\n{report}");
+            }
+        };
+        check(&[], Some("LANG"));
+        check(&[("LANG", "C")], Some("LANG"));
+        check(&[("LC_CTYPE", "C"), ("LANG", "C.UTF-8")], Some("LC_CTYPE"));
+        check(&[("LC_ALL", "C"), ("LC_CTYPE", "C.UTF-8"), ("LANG", "C.UTF-8")], Some("LC_ALL"));
+        check(&[("LC_ALL", ""), ("LC_CTYPE", "de_DE.utf8"), ("LANG", "C")], None);
+    }
+
+    #[test]
     fn unknown_and_broken_themes_are_named() {
         let facts =
             TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };

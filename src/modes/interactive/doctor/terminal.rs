@@ -91,7 +91,6 @@ pub(super) fn advice(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Vec<Stri
     let hides_keys = facts.answers().is_some_and(|answers| !tells_keys_apart(answers));
     let has_few_colors =
         matches!(looks(input).color_depth(&input.settings.values), ColorDepth::Indexed | ColorDepth::Ansi);
-    let is_utf8 = language(env).is_some_and(|name| name.to_lowercase().replace('-', "").contains("utf8"));
     let indistinct = match hides_keys && !in_tmux(env) {
         true => keybindings::load(input.dirs, keybindings::platform(env)).ok(),
         false => None,
@@ -115,14 +114,13 @@ pub(super) fn advice(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Vec<Stri
             "if the terminal shows 24-bit colours, set COLORTERM=truecolor or the setting \
              terminal.trueColor to \"on\"",
         ),
-        (!is_utf8, "set LANG to a UTF-8 locale such as C.UTF-8; other text may look wrong"),
         (
             env.is_set("WAYLAND_DISPLAY") && env.find_program("wl-paste").is_none(),
             "install wl-clipboard to paste images from the Wayland clipboard",
         ),
     ];
     let advice = advice.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text.to_owned());
-    advice.chain(indistinct).collect()
+    advice.chain(indistinct).chain(locale_advice(env)).collect()
 }
 
 fn looks<'a>(input: &DoctorInput<'a>) -> Looks<'a> {
@@ -217,8 +215,20 @@ fn scheme(answers: &TerminalAnswers) -> &'static str {
     if answers.reports_scheme { "changes are followed" } else { "asked at the start only" }
 }
 
-/// The locale that decides about characters.
-fn language(env: &Env) -> Option<String> {
+/// The variable that decides about characters, and the locale.
+fn locale(env: &Env) -> Option<(&'static str, String)> {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
-    names.iter().find_map(|name| env.get(name).filter(|value| !value.is_empty()))
+    names.iter().find_map(|name| Some((*name, env.get(name).filter(|value| !value.is_empty())?)))
+}
+
+fn language(env: &Env) -> Option<String> {
+    let (name, value) = locale(env)?;
+    Some(if name == "LANG" { value } else { format!("{value} ({name})") })
+}
+
+/// What to change if the locale is not one of UTF-8. A variable that is set hides those behind it.
+fn locale_advice(env: &Env) -> Option<String> {
+    let (name, value) = locale(env).unwrap_or(("LANG", String::new()));
+    let is_utf8 = value.to_lowercase().replace('-', "").contains("utf8");
+    (!is_utf8).then(|| format!("set {name} to a UTF-8 locale such as C.UTF-8; other text may look wrong"))
 }
