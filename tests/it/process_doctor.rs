@@ -35,6 +35,7 @@ fn doctor_reports_and_leaves_the_terminal_as_it_was() {
     }
     assert!(text.contains("them"), "a wrong setting is named\n{text}");
     let log = String::from_utf8_lossy(&log);
+    assert!(log.contains("\x1b]7501;?"), "the terminal is asked whether it shows the status: {log:?}");
     assert!(
         !log.contains("canary") && !log.contains("\x1b[?2004h") && !log.contains("\x1b[?1049h"),
         "{log:?}"

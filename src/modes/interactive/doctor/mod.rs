@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, LiveSettings, ROWS};
 use crate::session::{Configured, ResourceOptions, Services, SessionState, bash_config, project_facts};
-use crate::tui::term::{TerminalReply, ask_terminal};
+use crate::tui::term::{Questions, TerminalReply, ask_terminal};
 use crate::util::visible::spell_out;
 use crate::util::{counted, os, paths};
 
@@ -20,10 +20,11 @@ use super::effects::Effects;
 use super::external_editor::{EditorCommand, EditorSource};
 use super::keybindings;
 use super::msg::EffectDone;
+use super::program_status;
 use super::reports::{ReportDone, ReportKind};
 use super::theme_files::{ThemePlaces, trusted_project};
 
-use terminal::{TerminalFacts, tmux_extended_keys};
+use terminal::{TerminalFacts, tmux_extended_keys, tmux_focus_events};
 
 mod terminal;
 
@@ -73,8 +74,14 @@ pub struct DoctorInput<'a> {
 
 /// The report of `pi doctor`, as text. Asks the terminal and blocks meanwhile.
 pub fn doctor(input: &DoctorInput<'_>) -> String {
-    let reply = ask_terminal(questions(input.env), ANSWER_LIMIT);
-    let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: tmux_extended_keys(input.env) };
+    let status = program_status::is_shown(input.env).is_none();
+    let reply = ask_terminal(Questions { status, ..questions(input.env) }, ANSWER_LIMIT);
+    let facts = TerminalFacts {
+        reply,
+        is_running: false,
+        tmux_extended_keys: tmux_extended_keys(input.env),
+        tmux_focus_events: tmux_focus_events(input.env),
+    };
     Report::of(input, &facts).text()
 }
 
@@ -98,13 +105,14 @@ impl Effects {
                 catalog: &catalog,
                 credentials: &services.credentials,
                 sessions: &sessions,
+                files: &facts.files,
                 problems: &problems,
             };
             let facts = TerminalFacts {
                 reply: TerminalReply::Answers(answers),
                 is_running: true,
-                files: &facts.files,
                 tmux_extended_keys: tmux_extended_keys(&env),
+                tmux_focus_events: tmux_focus_events(&env),
             };
             let (kind, markdown) = (ReportKind::Doctor, Report::of(&input, &facts).markdown());
             drop(done.send(EffectDone::Report(ReportDone::Report { kind, markdown, chapters: Vec::new() })));
@@ -209,9 +217,9 @@ impl Report {
         ];
         let mut rows: Vec<_> = files.iter().map(|(name, path)| (*name, describe(path, dirs))).collect();
         rows.push(("sessions", describe_sessions(input.sessions, dirs)));
+        rows.extend(input.files.iter().map(|(name, path)| (*name, describe(path, dirs))));
         self.section("Files", ["File", "Where"], rows);
         match keybindings::load(dirs, keybindings::platform(input.env)) {
-        rows.extend(input.files.iter().map(|(name, path)| (*name, describe(path, dirs))));
             Ok((_, problems)) => self.advice.extend(problems),
             Err(problem) => self.advice.push(problem),
         }
@@ -445,9 +453,9 @@ pub(super) mod tests {
             catalog: &Catalog::builtin(),
             credentials: &Credentials::new(env.clone()),
             sessions: &dirs.sessions,
+            files: &[],
             problems: &["settings.json: line 3: \"them\" is not a setting".to_owned()],
         };
-            files: &[],
         form(&Report::of(&input, facts)).replace(root, "HOME")
     }
 
@@ -459,6 +467,7 @@ pub(super) mod tests {
             has_sixel: true,
             cell_pixels: Some((10, 21)),
             reports_scheme: true,
+            shows_status: true,
             colors: TerminalColors { background: Some([0x1d, 0x20, 0x21]), ..TerminalColors::default() },
             ..TerminalAnswers::default()
         };
@@ -466,6 +475,7 @@ pub(super) mod tests {
             reply: TerminalReply::Answers(answers),
             is_running: false,
             tmux_extended_keys: None,
+            tmux_focus_events: None,
         };
         let variables = [
             ("TERM", "foot"),
@@ -498,13 +508,19 @@ pub(super) mod tests {
             reply: TerminalReply::Silence,
             is_running: false,
             tmux_extended_keys: Some("off".to_owned()),
+            tmux_focus_events: Some("off".to_owned()),
         };
         let variables =
             [("TERM", "tmux-256color"), ("TMUX", "/tmp/x"), ("SSH_TTY", "/dev/pts/1"), ("LANG", "C")];
         let report = report(&variables, &[], &facts);
-        for advice in
-            ["tmux hides shift+enter", "COLORTERM=truecolor", "UTF-8 locale", "no provider has a key"]
-        {
+        for advice in [
+            "tmux hides shift+enter",
+            "set -g focus-events on",
+            "COLORTERM=truecolor",
+            "set LANG to a UTF-8 locale",
+            "no provider has a key",
+            "no: tmux does not report the focus",
+        ] {
             assert!(report.contains(advice), "{advice} is not in\n{report}");
         }
         assert!(report.contains("tmux, ssh") && !report.contains("backslash"), "{report}");
@@ -516,7 +532,8 @@ pub(super) mod tests {
         for (has_kitty_keys, is_named) in [(false, true), (true, false)] {
             let answers = TerminalAnswers { has_kitty_keys, ..TerminalAnswers::default() };
             let reply = TerminalReply::Answers(answers);
-            let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: None };
+            let facts =
+                TerminalFacts { reply, is_running: false, tmux_extended_keys: None, tmux_focus_events: None };
             let report = report(&[], &files, &facts).replace("\n     ", " ");
             let named = "cannot tell some keys apart: shift+enter and ctrl+enter arrive as enter; ";
             let has_changed = report.contains(" and ctrl+shift+y arrive without shift; insert line breaks");
@@ -527,8 +544,12 @@ pub(super) mod tests {
 
     #[test]
     fn variable_that_decides_about_characters_is_named() {
-        let facts =
-            TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
+        let facts = TerminalFacts {
+            reply: TerminalReply::Silence,
+            is_running: false,
+            tmux_extended_keys: None,
+            tmux_focus_events: None,
+        };
         let check = |variables: &[(&str, &str)], named: Option<&str>| {
             let report = report(variables, &[], &facts);
             for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
@@ -545,8 +566,12 @@ pub(super) mod tests {
 
     #[test]
     fn unknown_and_broken_themes_are_named() {
-        let facts =
-            TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
+        let facts = TerminalFacts {
+            reply: TerminalReply::Silence,
+            is_running: false,
+            tmux_extended_keys: None,
+            tmux_focus_events: None,
+        };
         let settings = r#"{"theme": "drak/x\u001b[31m"}"#;
         let files = [("settings.json", settings), ("themes/mine.json", "{}")];
         let report = report(&[], &files, &facts).replace("\n     ", " ");
@@ -569,7 +594,8 @@ pub(super) mod tests {
             (TerminalReply::Silence, "no answer"),
             (TerminalReply::NotAsked, "not asked: input or output is not a terminal"),
         ] {
-            let facts = TerminalFacts { reply, is_running: false, tmux_extended_keys: None };
+            let facts =
+                TerminalFacts { reply, is_running: false, tmux_extended_keys: None, tmux_focus_events: None };
             let report = report(&variables, &[], &facts);
             let found = |name: &str| {
                 let row = report.lines().find_map(|row| row.trim_start().strip_prefix(name));
@@ -585,8 +611,12 @@ pub(super) mod tests {
 
     #[test]
     fn settings_without_effect_are_named() {
-        let facts =
-            TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
+        let facts = TerminalFacts {
+            reply: TerminalReply::Silence,
+            is_running: false,
+            tmux_extended_keys: None,
+            tmux_focus_events: None,
+        };
         let settings =
             r#"{"packages": ["npm:x"], "theme": "dark", "codemode": {"mode": "off"}, "extensions": null}"#;
         let report = report(&[], &[("settings.json", settings)], &facts).replace("\n     ", " ");
@@ -609,8 +639,12 @@ pub(super) mod tests {
 
     #[test]
     fn an_editor_that_is_not_there_leads_to_advice() {
-        let facts =
-            TerminalFacts { reply: TerminalReply::Silence, is_running: false, tmux_extended_keys: None };
+        let facts = TerminalFacts {
+            reply: TerminalReply::Silence,
+            is_running: false,
+            tmux_extended_keys: None,
+            tmux_focus_events: None,
+        };
         let report = |variables: &[(&str, &str)]| report(variables, &[], &facts).replace("\n     ", " ");
         let missing = "or name your editor in VISUAL";
         assert!(

@@ -10,16 +10,20 @@ use crate::tui::theme::{ColorDepth, TerminalColors};
 
 use super::super::appearance::{Looks, in_tmux, tells_keys_apart};
 use super::super::reference::indistinct_keys;
-use super::super::{keybindings, pictures, terminal_env};
+use super::super::{keybindings, pictures, program_status, terminal_env};
 use super::DoctorInput;
+
+/// Said of what the user can turn on.
+const OFF: &str = "no: off in the settings";
 
 /// What was found out about the terminal.
 pub(super) struct TerminalFacts {
     pub reply: TerminalReply,
     /// Whether the interface has the terminal, so that only what it asked is known.
     pub is_running: bool,
-    /// tmux's option, if pi runs in tmux.
+    /// tmux's options, if pi runs in tmux.
     pub tmux_extended_keys: Option<String>,
+    pub tmux_focus_events: Option<String>,
 }
 
 impl TerminalFacts {
@@ -54,11 +58,21 @@ impl TerminalFacts {
 
 /// tmux's option, which decides whether it passes shift+enter on.
 pub(super) fn tmux_extended_keys(env: &Env) -> Option<String> {
+    tmux_option(env, "extended-keys")
+}
+
+/// tmux's option, which decides whether it reports the focus.
+pub(super) fn tmux_focus_events(env: &Env) -> Option<String> {
+    tmux_option(env, "focus-events")
+}
+
+/// An option of tmux, if pi runs in it and it answers.
+fn tmux_option(env: &Env, name: &str) -> Option<String> {
     if !in_tmux(env) {
         return None;
     }
     let mut show = Command::new("tmux");
-    show.args(["show-options", "-gv", "extended-keys"]).stdin(Stdio::null()).stderr(Stdio::null());
+    show.args(["show-options", "-gv", name]).stdin(Stdio::null()).stderr(Stdio::null());
     let output = show.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
@@ -76,6 +90,10 @@ pub(super) fn rows(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Vec<(&'sta
         ("links", yes_or(links, "no")),
         ("frames at once", facts.asked_row(|answers| answers.has_synchronized_output, "no")),
         ("clipboard", clipboard(env)),
+        ("notifications", notifications(settings, facts).to_owned()),
+        ("task bar", progress(settings).to_owned()),
+        ("marks of prompts", "written (OSC 133)".to_owned()),
+        ("status of pi", status(env, facts)),
         ("theme", settings.theme.clone()),
         ("colours", facts.row(|answers| colors(&answers.colors))),
         ("light or dark", facts.row(|answers| scheme(answers).to_owned())),
@@ -113,6 +131,11 @@ pub(super) fn advice(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Vec<Stri
             has_few_colors && !is_dumb,
             "if the terminal shows 24-bit colours, set COLORTERM=truecolor or the setting \
              terminal.trueColor to \"on\"",
+        ),
+        (
+            input.settings.values.notifications && facts.tmux_focus_events.as_deref() == Some("off"),
+            "tmux hides whether its window has the focus: add `set -g focus-events on` to ~/.tmux.conf to be \
+             notified",
         ),
         (
             env.is_set("WAYLAND_DISPLAY") && env.find_program("wl-paste").is_none(),
@@ -213,6 +236,30 @@ fn colors(colors: &TerminalColors) -> String {
 
 fn scheme(answers: &TerminalAnswers) -> &'static str {
     if answers.reports_scheme { "changes are followed" } else { "asked at the start only" }
+}
+
+/// Whether pi notifies through the terminal while another window has the focus.
+fn notifications(settings: &Settings, facts: &TerminalFacts) -> &'static str {
+    match facts.tmux_focus_events.as_deref() {
+        _ if !settings.notifications => OFF,
+        Some("off") => "no: tmux does not report the focus",
+        _ => "sent (OSC 9) while another window has the focus",
+    }
+}
+
+/// Whether the task bar shows that pi works.
+fn progress(settings: &Settings) -> &'static str {
+    if settings.terminal_progress { "shows that pi works (OSC 9;4)" } else { OFF }
+}
+
+/// Whether the terminal is told what pi is doing.
+fn status(env: &Env, facts: &TerminalFacts) -> String {
+    let (yes, no) = ("told (OSC 7501)", "not told: the terminal does not show it");
+    match program_status::is_shown(env) {
+        Some(true) => yes.to_owned(),
+        Some(false) => "not told: PI_PROGRAM_STATUS=1 changes that".to_owned(),
+        None => facts.row(|answers| if answers.shows_status { yes } else { no }.to_owned()),
+    }
 }
 
 /// The variable that decides about characters, and the locale.
