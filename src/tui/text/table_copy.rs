@@ -220,8 +220,9 @@ mod tests {
 
     #[test]
     fn empty_cells_between_others_keep_their_place() {
-        let rows = table_row(&["a", "", "c"], "| a |  | c |");
+        let rows = table_row(&["a", "", "c", "d"], "| a |  | c | d |");
         assert_eq!(copied_text([(&rows[0], 2..19)]), "a |  | c");
+        assert_eq!(copied_text([(&rows[0], 2..u16::MAX)]), "| a |  | c | d |", "all of its cells");
         assert_eq!(copied_text([(&rows[0], 9..19)]), "c");
     }
 }
