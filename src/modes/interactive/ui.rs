@@ -217,8 +217,7 @@ impl<W: Write> Ui<W> {
         (size, cursor): (Size, Position),
     ) {
         let row = continue_after(&mut app.transcript, end, size.width, &app.theme, app.now);
-        self.screen.continue_from(row);
-        self.screen.resume_below_own_rows(size, cursor);
+        self.screen.resume_at(row, size, cursor);
     }
 }
 

@@ -547,15 +547,19 @@ impl<W: Write> InlineWindow<W> {
         self.due = Due::EraseOwnRows;
     }
 
-    /// The same if nobody wrote to the screen in the meantime. Some terminals leave the cursor where it was
-    /// when they move its row.
-    pub fn resume_below_own_rows(&mut self, size: Size, cursor: Position) {
+    /// The same at document row `row`, whatever was laid out anew since then, below the rows that were left. Nobody
+    /// wrote to the screen in the meantime; some terminals leave the cursor where it was when they move its row.
+    pub fn resume_at(&mut self, row: usize, size: Size, cursor: Position) {
+        if self.start.is_none() {
+            (self.pushed, self.n_borrowed) = (row, 0);
+        }
         let smallest = self.smallest.unwrap_or(size);
         let released = self.released.take().map(|picture| Picture { smallest, ..picture });
-        let end = released.map_or(cursor.y, |picture| picture.lowest_end(size, cursor, &self.traits));
         self.resume(size, cursor);
-        self.origin = end.min(self.height());
-        self.shown.used = self.origin;
+        if let Some(picture) = released {
+            self.origin = picture.lowest_end(size, cursor, &self.traits).min(self.height());
+            self.shown.used = self.origin;
+        }
     }
 
     /// Resumes where another program left the cursor after it wrote to the screen while this process was
@@ -573,15 +577,6 @@ impl<W: Write> InlineWindow<W> {
     pub fn return_to(&mut self) {
         self.canvas.forget_cursor(self.canvas.cursor());
         self.canvas.forget_pictures(LostPictures::OverText);
-    }
-
-    /// The rows before `row` are in the scrollback already, whatever was laid out anew since then.
-    pub fn continue_from(&mut self, row: usize) {
-        if self.start.is_none() {
-            (self.pushed, self.n_borrowed) = (row, 0);
-            self.shown.top = row;
-            self.shown.settled_end = 0;
-        }
     }
 
     /// Sends a control that does not affect the screen's contents.
