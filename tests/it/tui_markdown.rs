@@ -344,7 +344,11 @@ fn blocks_nested_thousands_of_levels_deep_are_shown_in_limited_rows() {
 #[test]
 fn links_show_their_address_unless_they_can_be_clicked() {
     check("[pi](https://pi.dev) <https://a.b>", 60, "pi (https://pi.dev) https://a.b");
-    check("[x][ref]\n\n[ref]: https://r.ef\n\n[x][Ref]", 40, "[x][ref]\n\nx (https://r.ef)");
+    check(
+        "[x][ref]\n\n[ref]: https://r.ef\n\n[x][Ref]",
+        40,
+        "[x][ref]\n\n[ref]: https://r.ef\n\nx (https://r.ef)",
+    );
     let options = MarkdownOptions { links: true, ..MarkdownOptions::default() };
     let rows = render_with("[pi](https://pi.dev) and https://a.b/c.", 60, &options);
     assert_eq!(rows[0].text(), "pi and https://a.b/c.");
@@ -711,6 +715,18 @@ fn definitions_in_a_list_or_quote_stay_there() {
     for text in ["- [r]: https://d.ef\n  text\n* next\n", "> [r]: https://d.ef\ntext\n- next\n"] {
         check_stream(text, &[1], 20, DiagramTiming::WhenFenceCloses).unwrap();
         assert_eq!(rendered(text, 20).matches("text").count(), 1);
+    }
+}
+
+#[test]
+fn definition_that_comes_after_its_link_is_shown() {
+    let text = "[early]: https://a.b\n\nSee [early], [late][r9] and [other].\n\n[r9]: https://c.d/long \"Title\"\n[other]: <https://e.f>\n[unused]: https://g.h\n\nAfter [late][r9].\n\n> [in a quote]\n\n[in a quote]: https://i.j\n";
+    let shown = "See early (https://a.b), [late][r9] and [other].\n\n[r9]: https://c.d/long \"Title\"\n[other]: <https://e.f>\n\nAfter late (https://c.d/long).\n\n│ [in a quote]\n\n[in a quote]: https://i.j";
+    assert_eq!(rendered(text, 60), shown);
+    for n_chars in 1..9 {
+        for width in [20, 60] {
+            check_stream(text, &[n_chars], width, DiagramTiming::WhenFenceCloses).unwrap();
+        }
     }
 }
 

@@ -231,9 +231,15 @@ pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
     Outline { parts, definitions }
 }
 
-/// The blocks of `text`.
-pub(super) fn parse(text: &str, definitions: &Definitions) -> Vec<Block> {
-    parse_with(text, |label| definitions.get(label).cloned())
+/// The blocks of `text`; `on_missing` gets the labels that nothing defines.
+pub(super) fn parse(text: &str, definitions: &Definitions, on_missing: impl Fn(&str)) -> Vec<Block> {
+    parse_with(text, |label| {
+        let target = definitions.get(label).cloned();
+        if target.is_none() {
+            on_missing(label);
+        }
+        target
+    })
 }
 
 /// Where `text`, which consists of complete lines and is one part, is still open: the index of the
@@ -758,7 +764,7 @@ mod tests {
         for (first, rest) in [("", ""), ("> ", "> "), ("- ", "  "), ("1. > ", "   > "), ("> - ", ">   ")] {
             let written = lines.map(|line| format!("\n{rest}{line}")).concat();
             let written = written.replacen(&format!("\n{rest}"), first, 1);
-            let blocks = parse(&written, &Definitions::new());
+            let blocks = parse(&written, &Definitions::new(), |_| ());
             let [table] = tables(&blocks)[..] else { panic!("{written}: {blocks:?}") };
             let mut kept: Vec<&str> = table.rows.iter().map(|row| row.source.as_str()).collect();
             kept.insert(1, &table.rule);
@@ -770,7 +776,7 @@ mod tests {
     #[test]
     fn only_numbers_are_labels_of_footnotes() {
         let check = |text: &str, expected: &str| {
-            let blocks = parse(text, &Definitions::new());
+            let blocks = parse(text, &Definitions::new(), |_| ());
             let [Block::Paragraph(inlines)] = &blocks[..] else { panic!("{blocks:?}") };
             let shown: String = inlines.iter().map(|inline| inline.text.as_str()).collect();
             assert_eq!(shown, expected, "{text:?}");
@@ -797,7 +803,7 @@ mod tests {
     fn parse_parts(text: &str) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         for Part { range, item, .. } in outline(text, None).parts {
-            let mut parsed = parse(&text[range], &Definitions::new());
+            let mut parsed = parse(&text[range], &Definitions::new(), |_| ());
             let (Some(place), [Block::List(alone)]) = (item, parsed.as_mut_slice()) else {
                 blocks.extend(parsed);
                 continue;
@@ -821,7 +827,7 @@ mod tests {
 
         #[test]
         fn parts_are_parsed_as_in_their_text(text in lines()) {
-            prop_assert_eq!(parse_parts(&text), parse(&text, &Definitions::new()));
+            prop_assert_eq!(parse_parts(&text), parse(&text, &Definitions::new(), |_| ()));
         }
     }
 }

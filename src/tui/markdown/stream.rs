@@ -8,11 +8,12 @@
 //! but the rows of its finished blocks are final.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::super::text::Row;
 use super::super::theme::Theme;
-use super::blocks::{self, Block, Definitions, ItemPlace, Part};
+use super::blocks::{self, Block, Definition, Definitions, Inline, ItemPlace, Part};
 use super::code::{CodeBlock, Fence};
 use super::diagram::{self, Diagram, DiagramTiming, Drawings};
 use super::highlight::Highlighter;
@@ -54,6 +55,10 @@ struct Layout {
     /// Whether the finished text has been shown.
     complete: bool,
     definitions: Definitions,
+    /// Labels in settled parts that nothing defines up to there.
+    missing: HashSet<String>,
+    /// Where definitions begin that are shown, because their label is among these.
+    shown_definitions: Vec<usize>,
     fence: Option<OpenFence>,
     /// The item that begins after the settled bytes, if it continues a list.
     item: Option<ItemPlace>,
@@ -231,8 +236,7 @@ impl Layout {
             let range = &part.range;
             let is_last = part_idx + 1 == outline.parts.len();
             while let Some(definition) = definitions.next_if(|definition| definition.start < range.start) {
-                // The first definition of a label wins.
-                self.definitions.entry(definition.label).or_insert(definition.target);
+                self.define(definition, (base, tail), width, cx);
             }
             if is_last {
                 self.settled_bytes = base + range.start;
@@ -265,10 +269,32 @@ impl Layout {
                 self.undrawn.get_or_insert(n_final);
             }
         }
+        for definition in definitions.filter(|_| finished) {
+            self.define(definition, (base, tail), width, cx);
+        }
         if finished || is_over {
             self.settled_bytes = base + tail.len();
         }
         false
+    }
+
+    /// Takes note of a definition in `tail`, which begins at `base`. It is shown if a link before it needed it: the
+    /// link is settled, as it was written.
+    fn define(&mut self, definition: Definition, (base, tail): (usize, &str), width: u16, cx: &Cx<'_>) {
+        let start = base + definition.start;
+        let is_late = self.missing.contains(&definition.label);
+        if is_late && !self.shown_definitions.contains(&start) {
+            let line = tail[definition.start..].lines().next().unwrap_or_default().trim();
+            let text = Inline { text: line.to_owned(), ..Inline::default() };
+            let mut rows = cx.wrap_inlines(&[text], width, cx.options.base);
+            rows.iter_mut().for_each(|row| row.set_part(start));
+            let above = self.rows.last().and_then(Row::part);
+            self.append_rows(rows, above.is_none_or(|above| !self.shown_definitions.contains(&above)));
+            self.settled_rows = self.rows.len();
+            self.shown_definitions.push(start);
+        }
+        // The first definition of a label wins.
+        self.definitions.entry(definition.label).or_insert(definition.target);
     }
 
     /// Finds out where the last part, up to `complete` in `source`, is still open. Returns the number of
@@ -325,7 +351,12 @@ impl Layout {
         open: Open<'_>,
     ) -> usize {
         let item = part.item;
-        let mut blocks = blocks::parse(&tail[part.range.clone()], &self.definitions);
+        let missing = RefCell::new(Vec::new());
+        let note = |label: &str| missing.borrow_mut().push(label.to_owned());
+        let mut blocks = blocks::parse(&tail[part.range.clone()], &self.definitions, note);
+        if matches!(open, Open::Nothing) {
+            self.missing.extend(missing.take());
+        }
         if let (Some(item), Some(Block::List(list))) = (item, blocks.first_mut()) {
             list.start = item.number;
         }
