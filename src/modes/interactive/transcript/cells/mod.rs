@@ -201,32 +201,19 @@ impl Cell {
     /// The Markdown text that it shows.
     pub(super) fn markdown(&self) -> Option<&str> {
         match self {
-            Self::Text(cell) => Some(cell.text()),
-            Self::Thinking(cell) => Some(cell.text()),
             Self::Summary(cell) => Some(cell.text()),
             Self::Custom(cell) => Some(cell.text()),
-            Self::Header(_)
-            | Self::User(_)
-            | Self::Tool(_)
-            | Self::Bash(_)
-            | Self::Notice(_)
-            | Self::Released => None,
+            _ => Some(self.streamed()?.text()),
         }
     }
 
     /// The text that may be arriving in it.
     fn streamed(&self) -> Option<&StreamedText> {
         match self {
-            Self::Text(cell) => Some(&cell.streamed),
-            Self::Thinking(cell) => Some(&cell.streamed),
-            Self::Header(_)
-            | Self::User(_)
-            | Self::Tool(_)
-            | Self::Bash(_)
-            | Self::Summary(_)
-            | Self::Custom(_)
-            | Self::Notice(_)
-            | Self::Released => None,
+            Self::Text(TextCell { streamed }) | Self::Thinking(ThinkingCell { streamed, .. }) => {
+                Some(streamed)
+            }
+            _ => None,
         }
     }
 
@@ -242,17 +229,8 @@ impl Cell {
 
     /// Makes the rows before `end` final, of which there are `n_rows`. What follows begins a row of its own.
     pub(super) fn freeze(&mut self, end: LinePlace, n_rows: usize) {
-        match self {
-            Self::Text(cell) => cell.streamed.freeze(end, n_rows),
-            Self::Thinking(cell) => cell.streamed.freeze(end, n_rows),
-            Self::Header(_)
-            | Self::User(_)
-            | Self::Tool(_)
-            | Self::Bash(_)
-            | Self::Summary(_)
-            | Self::Custom(_)
-            | Self::Notice(_)
-            | Self::Released => {}
+        if let Self::Text(TextCell { streamed }) | Self::Thinking(ThinkingCell { streamed, .. }) = self {
+            streamed.freeze(end, n_rows);
         }
     }
 

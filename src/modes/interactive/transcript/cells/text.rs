@@ -36,10 +36,6 @@ impl TextCell {
         self.streamed.is_finished()
     }
 
-    pub(super) fn text(&self) -> &str {
-        self.streamed.text()
-    }
-
     pub(super) fn render(&mut self, cx: &RenderCx<'_>, painted: &mut Painted) {
         self.streamed.render(cx, Style::new(), "", painted);
     }
