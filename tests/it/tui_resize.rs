@@ -285,6 +285,18 @@ impl<T: Emulator> Stage<T> {
         self.draw();
     }
 
+    /// Changes all blocks at the same width. Returns scrollback and screen.
+    fn change_blocks(&mut self, change: impl Fn(&mut Block)) -> (Vec<String>, Vec<String>) {
+        let marks = self.doc.marks();
+        self.doc.blocks.iter_mut().for_each(change);
+        self.doc.layout(self.doc.width);
+        self.window.relaid(&Moved { marks, doc: &self.doc });
+        self.draw();
+        let (scrollback, screen) = self.window.sink_mut().lines();
+        self.check_dock(&screen);
+        (scrollback, screen)
+    }
+
     fn end_stream(&mut self) {
         if let Some(block) = self.doc.blocks.last_mut() {
             block.settled = true;
@@ -762,25 +774,15 @@ fn rows_laid_out_anew_leave_as_much_of_the_screen_blank_as_there_was() {
         screen[..dock].iter().rev().take_while(|row| row.is_empty()).count()
     };
     assert!(n_blank(&before) > 10 && stage.window.origin() == 0, "{before:#?}");
-    let relay = |stage: &mut Stage<ReflowingTerminal>, change: &dyn Fn(&mut Block)| {
-        let marks = stage.doc.marks();
-        stage.doc.blocks.iter_mut().for_each(change);
-        stage.doc.layout(80);
-        stage.window.relaid(&Moved { marks, doc: &stage.doc });
-        stage.draw();
-        let (after, screen) = stage.window.sink_mut().lines();
-        assert_eq!(after, scrollback);
-        stage.check_dock(&screen);
-        screen
-    };
     // As with another theme.
-    assert_eq!(relay(&mut stage, &|_| {}), before);
+    assert_eq!(stage.change_blocks(|_| {}), (scrollback.clone(), before));
     stage.check();
     for n in 0..4 {
         stage.append(Kind::Prose, vec![3, n]);
     }
     let (_, before) = stage.window.sink_mut().lines();
-    let shorter = relay(&mut stage, &|block| block.lines.truncate(1));
+    let (after, shorter) = stage.change_blocks(|block| block.lines.truncate(1));
+    assert_eq!(after, scrollback);
     assert_eq!(n_blank(&shorter), n_blank(&before), "rows from above take the place: {shorter:#?}");
 }
 
@@ -789,16 +791,8 @@ fn changed_rows_replace_those_on_the_screen_and_leave_the_scrollback() {
     let mut stage = long_session::<ReflowingTerminal>(Size::new(80, 24), ReflowTraits::of("tmux"));
     let (scrollback, _) = stage.window.sink_mut().lines();
     // All blocks become shorter, as when tool output is collapsed.
-    let marks = stage.doc.marks();
-    for block in &mut stage.doc.blocks {
-        block.lines = vec![1];
-    }
-    stage.doc.layout(80);
-    stage.window.relaid(&Moved { marks, doc: &stage.doc });
-    stage.draw();
-    let (after, screen) = stage.window.sink_mut().lines();
+    let (after, screen) = stage.change_blocks(|block| block.lines = vec![1]);
     assert_eq!(after, scrollback);
-    stage.check_dock(&screen);
     assert!(screen.last().unwrap().ends_with("DOCK model"), "the screen is full: {screen:#?}");
     // New rows fill the screen before they push anything.
     for n in 0..30 {

@@ -418,6 +418,10 @@ pub(super) mod tests {
     use super::*;
 
     /// The report of a user with these variables, files and answers.
+    fn outside_tmux(reply: TerminalReply) -> TerminalFacts {
+        TerminalFacts { reply, is_running: false, tmux_extended_keys: None, tmux_focus_events: None }
+    }
+
     fn report(variables: &[(&str, &str)], files: &[(&str, &str)], facts: &TerminalFacts) -> String {
         report_as(variables, files, facts, Report::text)
     }
@@ -471,12 +475,7 @@ pub(super) mod tests {
             colors: TerminalColors { background: Some([0x1d, 0x20, 0x21]), ..TerminalColors::default() },
             ..TerminalAnswers::default()
         };
-        let facts = TerminalFacts {
-            reply: TerminalReply::Answers(answers),
-            is_running: false,
-            tmux_extended_keys: None,
-            tmux_focus_events: None,
-        };
+        let facts = outside_tmux(TerminalReply::Answers(answers));
         let variables = [
             ("TERM", "foot"),
             ("COLORTERM", "truecolor"),
@@ -532,8 +531,7 @@ pub(super) mod tests {
         for (has_kitty_keys, is_named) in [(false, true), (true, false)] {
             let answers = TerminalAnswers { has_kitty_keys, ..TerminalAnswers::default() };
             let reply = TerminalReply::Answers(answers);
-            let facts =
-                TerminalFacts { reply, is_running: false, tmux_extended_keys: None, tmux_focus_events: None };
+            let facts = outside_tmux(reply);
             let report = report(&[], &files, &facts).replace("\n     ", " ");
             let named = "cannot tell some keys apart: shift+enter and ctrl+enter arrive as enter; ";
             let has_changed = report.contains(" and ctrl+shift+y arrive without shift; insert line breaks");
@@ -544,12 +542,7 @@ pub(super) mod tests {
 
     #[test]
     fn variable_that_decides_about_characters_is_named() {
-        let facts = TerminalFacts {
-            reply: TerminalReply::Silence,
-            is_running: false,
-            tmux_extended_keys: None,
-            tmux_focus_events: None,
-        };
+        let facts = outside_tmux(TerminalReply::Silence);
         let check = |variables: &[(&str, &str)], named: Option<&str>| {
             let report = report(variables, &[], &facts);
             for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
@@ -566,12 +559,7 @@ pub(super) mod tests {
 
     #[test]
     fn unknown_and_broken_themes_are_named() {
-        let facts = TerminalFacts {
-            reply: TerminalReply::Silence,
-            is_running: false,
-            tmux_extended_keys: None,
-            tmux_focus_events: None,
-        };
+        let facts = outside_tmux(TerminalReply::Silence);
         let settings = r#"{"theme": "drak/x\u001b[31m"}"#;
         let files = [("settings.json", settings), ("themes/mine.json", "{}")];
         let report = report(&[], &files, &facts).replace("\n     ", " ");
@@ -594,8 +582,7 @@ pub(super) mod tests {
             (TerminalReply::Silence, "no answer"),
             (TerminalReply::NotAsked, "not asked: input or output is not a terminal"),
         ] {
-            let facts =
-                TerminalFacts { reply, is_running: false, tmux_extended_keys: None, tmux_focus_events: None };
+            let facts = outside_tmux(reply);
             let report = report(&variables, &[], &facts);
             let found = |name: &str| {
                 let row = report.lines().find_map(|row| row.trim_start().strip_prefix(name));
@@ -611,12 +598,7 @@ pub(super) mod tests {
 
     #[test]
     fn settings_without_effect_are_named() {
-        let facts = TerminalFacts {
-            reply: TerminalReply::Silence,
-            is_running: false,
-            tmux_extended_keys: None,
-            tmux_focus_events: None,
-        };
+        let facts = outside_tmux(TerminalReply::Silence);
         let settings =
             r#"{"packages": ["npm:x"], "theme": "dark", "codemode": {"mode": "off"}, "extensions": null}"#;
         let report = report(&[], &[("settings.json", settings)], &facts).replace("\n     ", " ");
@@ -639,12 +621,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_editor_that_is_not_there_leads_to_advice() {
-        let facts = TerminalFacts {
-            reply: TerminalReply::Silence,
-            is_running: false,
-            tmux_extended_keys: None,
-            tmux_focus_events: None,
-        };
+        let facts = outside_tmux(TerminalReply::Silence);
         let report = |variables: &[(&str, &str)]| report(variables, &[], &facts).replace("\n     ", " ");
         let missing = "or name your editor in VISUAL";
         assert!(
