@@ -30,7 +30,7 @@ const ANSWER_AGE: Duration = Duration::from_secs(2);
 /// types that fast.
 const TAIL_LIMIT: Duration = Duration::from_millis(250);
 /// How long an Escape waits at least while answers are due, which all begin with one.
-const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(100);
+const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(250);
 /// How long the start of a string waits at least for the rest: the terminal sent it in two pieces, or somebody
 /// pressed Alt with a key that is seldom bound.
 const START_WAIT: Duration = Duration::from_millis(100);
