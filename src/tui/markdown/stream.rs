@@ -282,8 +282,8 @@ impl Layout {
     /// link is settled, as it was written.
     fn define(&mut self, definition: Definition, (base, tail): (usize, &str), width: u16, cx: &Cx<'_>) {
         let start = base + definition.start;
-        let is_late = self.missing.contains(&definition.label);
-        if is_late && !self.shown_definitions.contains(&start) {
+        let is_first = !self.definitions.contains_key(&definition.label);
+        if is_first && self.missing.contains(&definition.label) {
             let line = tail[definition.start..].lines().next().unwrap_or_default().trim();
             let text = Inline { text: line.to_owned(), ..Inline::default() };
             let mut rows = cx.wrap_inlines(&[text], width, cx.options.base);
@@ -293,8 +293,9 @@ impl Layout {
             self.settled_rows = self.rows.len();
             self.shown_definitions.push(start);
         }
-        // The first definition of a label wins.
-        self.definitions.entry(definition.label).or_insert(definition.target);
+        if is_first {
+            self.definitions.insert(definition.label, definition.target);
+        }
     }
 
     /// Finds out where the last part, up to `complete` in `source`, is still open. Returns the number of
