@@ -340,7 +340,7 @@ fn mark_at(text: &str, start: usize) -> usize {
 fn item_mark(text: &str) -> String {
     /// More of them begin code.
     const MAX_BLANKS: usize = 4;
-    let line = text.lines().next().unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default().trim_start_matches([' ', '\t']);
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let rest = number.strip_prefix(['-', '+', '*', '.', ')']).unwrap_or(number);
     let n_blanks = rest.len() - rest.trim_start_matches(' ').len();

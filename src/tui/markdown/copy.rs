@@ -219,6 +219,17 @@ mod tests {
     }
 
     #[test]
+    fn nested_items_are_copied_with_their_marks() {
+        for (text, inner) in
+            [("- outer\n    - inner\n", "- inner"), ("1. outer\n     1. inner\n", "1. inner")]
+        {
+            let rows = rows(text, 20, 3);
+            assert_eq!(rows[1].text().trim_start(), inner);
+            assert_eq!(copied(&rows, 1..2, text), rows[1].text());
+        }
+    }
+
+    #[test]
     fn line_breaks_are_line_feeds_and_what_is_not_shown_is_left_out() {
         let text = "a\u{1b}[31m *b*\r\n\r\nc\u{7}\rd\n";
         let rows = rows(text, 20, 1);
