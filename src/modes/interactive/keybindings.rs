@@ -114,6 +114,15 @@ mod tests {
         assert_eq!(problems(r#"{"tui.pager.top": "u"}"#), [""; 0]);
     }
 
+    #[test]
+    fn ids_of_pi_0_58_are_known() {
+        let file = r#"{"expandTools": "f2", "cycleThinkingLevel": "f3", "treeFoldOrUp": "f4", "newSession": "f5",
+            "toggleSessionNamedFilter": "f6", "pasteImage": "f7", "selectPageDown": "f8", "cursorUp": "f9"}"#;
+        assert_eq!(problems(file), [""; 0]);
+        let old = problems(r#"{"expandTool": "f2"}"#);
+        assert!(old.len() == 1 && old[0].contains("expandTool"), "{old:?}");
+    }
+
     /// The app and the editor share some defaults on purpose, the same ones everywhere.
     #[test]
     fn app_and_editor_share_the_same_defaults_on_all_platforms() {

@@ -258,12 +258,37 @@ pub const BINDINGS: &[Binding] = &[
 /// The current id in `known` for an id of pi 0.58 or earlier, whose ids lack their
 /// first parts.
 pub fn renamed_id<'a>(old: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const RENAMED: [(&str, &str); 5] = [
+    const RENAMED: [(&str, &str); 30] = [
         ("selectUp", "tui.select.up"),
         ("selectDown", "tui.select.down"),
         ("selectPageUp", "tui.select.pageUp"),
+        ("selectPageDown", "tui.select.pageDown"),
         ("selectConfirm", "tui.select.confirm"),
         ("selectCancel", "tui.select.cancel"),
+        ("cycleThinkingLevel", "app.thinking.cycle"),
+        ("toggleThinking", "app.thinking.toggle"),
+        ("cycleModelForward", "app.model.cycleForward"),
+        ("cycleModelBackward", "app.model.cycleBackward"),
+        ("selectModel", "app.model.select"),
+        ("expandTools", "app.tools.expand"),
+        ("externalEditor", "app.editor.external"),
+        ("followUp", "app.message.followUp"),
+        ("dequeue", "app.message.dequeue"),
+        ("pasteImage", "app.clipboard.pasteImage"),
+        ("newSession", "app.session.new"),
+        ("tree", "app.session.tree"),
+        ("fork", "app.session.fork"),
+        ("resume", "app.session.resume"),
+        ("toggleSessionNamedFilter", "app.session.toggleNamedFilter"),
+        ("toggleSessionPath", "app.session.togglePath"),
+        ("toggleSessionSort", "app.session.toggleSort"),
+        ("renameSession", "app.session.rename"),
+        ("deleteSession", "app.session.delete"),
+        ("deleteSessionNoninvasive", "app.session.deleteNoninvasive"),
+        ("treeFoldOrUp", "app.tree.foldOrUp"),
+        ("treeUnfoldOrDown", "app.tree.unfoldOrDown"),
+        ("treeEditLabel", "app.tree.editLabel"),
+        ("treeToggleLabelTimestamp", "app.tree.toggleLabelTimestamp"),
     ];
     if old.contains('.') {
         return None;
@@ -295,6 +320,7 @@ mod tests {
             ("cursorUp", Some("tui.editor.cursorUp")),
             ("submit", Some("tui.input.submit")),
             ("selectCancel", Some("tui.select.cancel")),
+            ("selectPageDown", Some("tui.select.pageDown")),
             ("tui.editor.cursorUp", None),
             ("nothing", None),
         ] {
