@@ -109,21 +109,22 @@ pub(super) fn advice(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Vec<Stri
     let hides_keys = facts.answers().is_some_and(|answers| !tells_keys_apart(answers));
     let has_few_colors =
         matches!(looks(input).color_depth(&input.settings.values), ColorDepth::Indexed | ColorDepth::Ansi);
-    let indistinct = match hides_keys && !in_tmux(env) {
+    let tmux_hides_keys = facts.tmux_extended_keys.as_deref() == Some("off");
+    let indistinct = match tmux_hides_keys || hides_keys && !in_tmux(env) {
         true => keybindings::load(input.dirs, keybindings::platform(env)).ok(),
         false => None,
     };
     let indistinct = indistinct.and_then(|(keymap, _)| indistinct_keys(&keymap, Chord::to_string));
     let indistinct = indistinct.map(|keys| {
-        format!(
-            "this terminal cannot tell some keys apart: {keys}; insert line breaks with ctrl+j, or with a \
-             backslash before enter"
-        )
+        let line_breaks = "; insert line breaks with ctrl+j, or with a backslash before enter";
+        // What to change in tmux says that too.
+        let line_breaks = if tmux_hides_keys { "" } else { line_breaks };
+        format!("this terminal cannot tell some keys apart: {keys}{line_breaks}")
     });
     let advice = [
         (is_dumb, "TERM is not set, or dumb: pi has no interface here; use pi -p \"…\""),
         (
-            facts.tmux_extended_keys.as_deref() == Some("off"),
+            tmux_hides_keys,
             "tmux hides shift+enter: add `set -s extended-keys on` to ~/.tmux.conf, and with tmux 3.5 or newer \
              `set -s extended-keys-format csi-u`; ctrl+j inserts a line break anyway",
         ),
