@@ -48,7 +48,10 @@ impl Field {
             InputEvent::Key(key) => match (key.code, Chord::typed(key)) {
                 (_, Some(c)) => self.insert(c.encode_utf8(&mut [0; 4])),
                 (KeyCode::Backspace, _) => drop(self.text.pop()),
-                (KeyCode::Char('u' | 'w'), _) if key.modifiers == KeyModifiers::CONTROL => self.text.clear(),
+                (KeyCode::Char('u'), _) if key.modifiers == KeyModifiers::CONTROL => self.text.clear(),
+                (KeyCode::Char('w'), _) if key.modifiers == KeyModifiers::CONTROL => {
+                    delete_last_word(&mut self.text);
+                }
                 _ => return false,
             },
             InputEvent::Mouse(_)
@@ -88,6 +91,12 @@ impl Field {
     }
 }
 
+/// Removes the last word of a line, as ctrl+w does.
+pub(super) fn delete_last_word(text: &mut String) {
+    let kept = text.trim_end().rfind(' ').map_or(0, |at| at + 1);
+    text.truncate(kept);
+}
+
 #[cfg(test)]
 mod tests {
     use crossterm::event::KeyEvent;
@@ -110,6 +119,12 @@ mod tests {
         assert!(field.handle(&InputEvent::Key(KeyEvent::new(KeyCode::Backspace, KeyModifiers::NONE))));
         assert!(!field.handle(&InputEvent::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE))));
         assert_eq!(field.text(), "abcd");
+        field.handle(&InputEvent::Paste(" two words ".to_owned()));
+        let ctrl = |c| InputEvent::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL));
+        for expected in ["abcd two ", "abcd ", ""] {
+            assert!(field.handle(&ctrl('w')));
+            assert_eq!(field.text(), expected);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::super::text::{
     Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, width, wrap_plain_at_most,
 };
 use super::super::theme::{Theme, Token};
+use super::field::delete_last_word;
 use super::fuzzy::fuzzy_rank;
 use super::{DialogCx, Hints, ListFrame, ListItems, ListRows, ListState, ListStep};
 
@@ -269,8 +270,7 @@ impl<T: Clone> Picker<T> {
                     (KeyCode::Backspace, _) if held.is_empty() => drop(self.query.pop()),
                     (KeyCode::Char('u'), _) if held == KeyModifiers::CONTROL => self.query.clear(),
                     (KeyCode::Char('w'), _) if held == KeyModifiers::CONTROL => {
-                        let kept = self.query.trim_end().rfind(' ').map_or(0, |at| at + 1);
-                        self.query.truncate(kept);
+                        delete_last_word(&mut self.query);
                     }
                     _ => return PickerOutcome::Ignored,
                 }
