@@ -739,6 +739,11 @@ fn another_document_begins_below_the_settled_rows_of_the_old_one() {
     stage.doc.blocks = vec![Block { id: 900, ..old[1].clone() }];
     stage.draw();
     stage.draw();
+    // They can be shown behind a list.
+    let above: Vec<String> = stage.window.rows_above().map(Row::text).collect();
+    let (_, screen) = stage.window.sink_mut().lines();
+    assert!(above.len() > 5 && above.iter().any(|row| row.starts_with("w05")), "{above:#?}");
+    assert!(above.iter().zip(&screen).all(|(row, shown)| row.trim_end() == shown), "{above:#?}\n{screen:#?}");
     let (scrollback, screen) = stage.window.sink_mut().lines();
     let lines: Vec<String> = scrollback.iter().chain(&screen).cloned().collect();
     Stage::<ReflowingTerminal>::check_shell(&lines);

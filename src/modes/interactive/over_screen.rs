@@ -33,6 +33,8 @@ pub(super) struct MainScreen {
     /// The first screen row of the transcript and its dock, and their row there.
     origin: u16,
     top: usize,
+    /// The rows above that one, blank where pi did not draw them.
+    above: Vec<Row>,
     /// The rows in view.
     pub(super) places: Places,
     /// Whether the terminal has had another size since then.
@@ -63,10 +65,33 @@ impl MainScreen {
             origin: screen.origin(),
             n_blank: screen.n_blank_shown(),
             top: in_view.start,
+            above: screen.rows_above().cloned().collect(),
             places: app.transcript.places(in_view),
             is_resized: false,
             is_relaid: false,
         }
+    }
+
+    /// The rows of the main screen, at their places if these are known. Rows of the shell are blank. Rows of the
+    /// transcript that another program or screen moved up are shown again.
+    fn rows<'p>(&'p self, page: &'p Page<'_>, size: Size) -> Vec<Cow<'p, Row>> {
+        let len = page.len();
+        let height = usize::from(size.height);
+        let is_in_place = !self.is_resized && !self.is_relaid && size == self.size;
+        let (origin, n_blank) = if is_in_place { (usize::from(self.origin), self.n_blank) } else { (0, 0) };
+        let n_blank = n_blank.min(height.saturating_sub(len.saturating_sub(self.top)));
+        let end = len + n_blank;
+        let first = if is_in_place { self.top.saturating_sub(origin) } else { 0 };
+        let first = first.max(end.saturating_sub(height));
+        let n_above = origin.saturating_sub(self.top).min(height.saturating_sub(end - first));
+        let above = self.above.get(..origin.saturating_sub(self.top)).unwrap_or_default();
+        let above = above.iter().skip(above.len().saturating_sub(n_above)).map(Cow::Borrowed);
+        let shown = (first..len).map(|index| page.row(index));
+        let mut rows: Vec<_> = above.chain(shown).take(height).collect();
+        let at = (n_above + page.stable().saturating_sub(first)).min(rows.len());
+        rows.splice(at..at, iter::repeat_with(Cow::default).take(n_blank));
+        rows.truncate(height);
+        rows
     }
 }
 
@@ -109,7 +134,7 @@ impl<W: Write> OverScreen<W> {
         let dock = compose_dock(app, size.width, size.height);
         let Some((mut dialog, at)) = dialog_rows(app, &dock, size) else { return Ok(()) };
         let page = Page { transcript: &app.transcript, dock: &dock.rows };
-        let mut rows = self.rows_below(&page);
+        let mut rows = self.below.rows(&page, size);
         let end = rows.len().max(dialog.len());
         rows.resize_with(end, Cow::default);
         let first = end - dialog.len();
@@ -131,28 +156,6 @@ impl<W: Write> OverScreen<W> {
             self.below.is_relaid = true;
         }
         app.transcript.layout(width, &app.theme, app.now);
-    }
-
-    /// The rows of the main screen, at their places if these are known. Rows of the shell are blank. Rows of the
-    /// transcript that another program or screen moved up are shown again.
-    fn rows_below<'p>(&self, page: &'p Page<'_>) -> Vec<Cow<'p, Row>> {
-        let below = &self.below;
-        let (len, size) = (page.len(), self.window.size());
-        let height = usize::from(size.height);
-        let is_in_place = !below.is_resized && !below.is_relaid && size == below.size;
-        let (origin, n_blank) = if is_in_place { (usize::from(below.origin), below.n_blank) } else { (0, 0) };
-        let n_blank = n_blank.min(height.saturating_sub(len.saturating_sub(below.top)));
-        let end = len + n_blank;
-        let first = if is_in_place { below.top.saturating_sub(origin) } else { 0 };
-        let first = first.max(end.saturating_sub(height));
-        let n_above = origin.saturating_sub(below.top).min(height.saturating_sub(end - first));
-        let shown = (first..len).map(|index| page.row(index));
-        let mut rows: Vec<_> =
-            iter::repeat_with(Cow::default).take(n_above).chain(shown).take(height).collect();
-        let at = (n_above + page.stable().saturating_sub(first)).min(rows.len());
-        rows.splice(at..at, iter::repeat_with(Cow::default).take(n_blank));
-        rows.truncate(height);
-        rows
     }
 }
 

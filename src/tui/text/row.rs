@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::LazyLock;
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -99,6 +100,14 @@ pub struct Row {
     pub picture: Option<RowPicture>,
     /// How its text is copied.
     pub copy: CopyRule,
+}
+
+impl Row {
+    /// A row without text.
+    pub fn blank() -> &'static Self {
+        static BLANK: LazyLock<Row> = LazyLock::new(Row::default);
+        &BLANK
+    }
 }
 
 impl AsRef<Self> for Row {

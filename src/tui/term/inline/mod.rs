@@ -20,6 +20,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::iter;
 use std::ops::Range;
 
 use ratatui::layout::{Position, Size};
@@ -163,6 +164,8 @@ pub struct InlineWindow<W> {
     start: Option<StartOver>,
     /// The rows that [`Self::release`] left on the screen.
     released: Option<Picture>,
+    /// The last rows of other documents that are above the window, as far as they are known.
+    above: Vec<Row>,
 }
 
 #[derive(Debug, Default)]
@@ -218,6 +221,7 @@ impl<W: Write> InlineWindow<W> {
             due: Due::Nothing,
             start: None,
             released: None,
+            above: Vec::new(),
         };
         window.resume(size, cursor);
         window
@@ -268,6 +272,14 @@ impl<W: Write> InlineWindow<W> {
         self.origin
     }
 
+    /// The rows above the window, from the first one of the screen on. Those that pi did not draw are blank.
+    pub fn rows_above(&self) -> impl Iterator<Item = &Row> {
+        let n_rows = usize::from(self.origin);
+        let n_unknown = n_rows.saturating_sub(self.above.len());
+        let known = self.above.iter().skip(self.above.len().saturating_sub(n_rows));
+        iter::repeat_n(Row::blank(), n_unknown).chain(known)
+    }
+
     /// Number of blank rows that the last frame had before the unsettled rows.
     pub fn n_blank_shown(&self) -> usize {
         self.shown.n_blank
@@ -316,6 +328,7 @@ impl<W: Write> InlineWindow<W> {
         (self.n_borrowed, self.n_replaced) = (0, None);
         (self.painted_on, self.smallest, self.unsettled_from) = (None, None, 0);
         (self.due, self.start) = (Due::Reset, None);
+        self.above.clear();
         self.shown = Shown::default();
     }
 
@@ -409,6 +422,7 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.forget_cursor(cursor);
         self.canvas.forget_pictures(LostPictures::Numbered);
         (self.painted_on, self.smallest, self.unsettled_from) = (None, None, 0);
+        self.above.clear();
         self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
         self.due = Due::EraseOwnRows;
     }
@@ -626,6 +640,10 @@ impl<W: Write> InlineWindow<W> {
             }
             self.canvas.show([(y, Cow::Owned(row))])?;
         }
+        let left = self.canvas.rows().take(usize::from(end)).skip(usize::from(self.origin));
+        let above: Vec<Row> =
+            self.rows_above().chain(left.map(|row| row.unwrap_or(Row::blank()))).cloned().collect();
+        self.above = above;
         self.origin = end;
         self.due = Due::EraseOwnRows;
         self.canvas.forget();

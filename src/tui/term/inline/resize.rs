@@ -28,6 +28,7 @@ impl<W: Write> InlineWindow<W> {
             self.place_after(&picture, &found, size, rows)
         });
         self.canvas.set_size(size);
+        self.above.clear();
         (self.painted_on, self.smallest) = (None, None);
         if let Some(cursor) = reply {
             self.canvas.forget_cursor(cursor);
