@@ -156,8 +156,8 @@ pub struct InlineWindow<W> {
     traits: ReflowTraits,
     /// The size that the terminal had when the last frame arrived, if it was not [`Self::size`].
     painted_on: Option<Size>,
-    /// Smallest width and height that the terminal had since then.
-    smallest: Option<Size>,
+    /// Sizes that the terminal had since then.
+    sizes: Vec<Size>,
     /// The action needed before the next frame is painted.
     due: Due,
     /// The document was replaced.
@@ -217,7 +217,7 @@ impl<W: Write> InlineWindow<W> {
             shown: Shown::default(),
             traits: ReflowTraits::default(),
             painted_on: None,
-            smallest: None,
+            sizes: Vec::new(),
             due: Due::Nothing,
             start: None,
             released: None,
@@ -326,7 +326,8 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.forget_pictures(LostPictures::Numbered);
         (self.origin, self.pushed, self.gap) = (0, 0, false);
         (self.n_borrowed, self.n_replaced) = (0, None);
-        (self.painted_on, self.smallest, self.unsettled_from) = (None, None, 0);
+        (self.painted_on, self.unsettled_from) = (None, 0);
+        self.sizes.clear();
         (self.due, self.start) = (Due::Reset, None);
         self.above.clear();
         self.shown = Shown::default();
@@ -406,7 +407,7 @@ impl<W: Write> InlineWindow<W> {
         let cursor = Position::new(0, row);
         let shapes = (self.origin..row).map(|y| self.canvas.shape(y)).chain([RowShape::default()]);
         self.released = Some(Picture { used: row, cursor, shapes: shapes.collect(), ..self.picture() });
-        self.smallest = None;
+        self.sizes.clear();
         self.origin = row;
         self.shown = Shown { top: self.pushed, used: row, ..Shown::default() };
         self.canvas.forget();
@@ -421,7 +422,8 @@ impl<W: Write> InlineWindow<W> {
         self.origin = cursor.y.saturating_add(u16::from(cursor.x > 0)).min(self.height());
         self.canvas.forget_cursor(cursor);
         self.canvas.forget_pictures(LostPictures::Numbered);
-        (self.painted_on, self.smallest, self.unsettled_from) = (None, None, 0);
+        (self.painted_on, self.unsettled_from) = (None, 0);
+        self.sizes.clear();
         self.above.clear();
         self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
         self.due = Due::EraseOwnRows;
@@ -433,8 +435,8 @@ impl<W: Write> InlineWindow<W> {
         if self.start.is_none() {
             (self.pushed, self.n_borrowed) = (row, 0);
         }
-        let smallest = self.smallest.unwrap_or(size);
-        let released = self.released.take().map(|picture| Picture { smallest, ..picture });
+        let sizes = std::mem::take(&mut self.sizes);
+        let released = self.released.take().map(|picture| Picture { sizes, ..picture });
         self.resume(size, cursor);
         if let Some(picture) = released {
             self.origin = picture.lowest_end(size, cursor, &self.traits).min(self.height());

@@ -8,6 +8,9 @@ use ratatui::layout::{Position, Size};
 use super::super::reflow::{Picture, Positions};
 use super::{Due, InlineWindow, Relayout, SizeSeen, exact_or_near};
 
+/// Most changes between two frames that are kept.
+const MAX_SIZES: usize = 64;
+
 /// Where the window continues after a change of the size.
 struct Place {
     line: u16,
@@ -29,7 +32,8 @@ impl<W: Write> InlineWindow<W> {
         });
         self.canvas.set_size(size);
         self.above.clear();
-        (self.painted_on, self.smallest) = (None, None);
+        self.painted_on = None;
+        self.sizes.clear();
         if let Some(cursor) = reply {
             self.canvas.forget_cursor(cursor);
             self.canvas.start_at_cursor(cursor);
@@ -66,10 +70,12 @@ impl<W: Write> InlineWindow<W> {
     pub fn had_size(&mut self, seen: SizeSeen) {
         match seen {
             SizeSeen::AtLastFrame(size) => self.painted_on = Some(size),
+            SizeSeen::Between(size) if self.sizes.last() == Some(&size) => {}
             SizeSeen::Between(size) => {
-                let smallest = self.smallest.unwrap_or(size);
-                let width = smallest.width.min(size.width);
-                self.smallest = Some(Size::new(width, smallest.height.min(size.height)));
+                if self.sizes.len() == MAX_SIZES {
+                    self.sizes.remove(0);
+                }
+                self.sizes.push(size);
             }
         }
     }
@@ -83,7 +89,7 @@ impl<W: Write> InlineWindow<W> {
             used: self.shown.used.max(self.origin),
             cursor,
             n_above: self.pushed,
-            smallest: self.smallest.unwrap_or(self.size()),
+            sizes: self.sizes.clone(),
             shapes: (self.origin..end).map(|y| self.canvas.shape(y)).collect(),
         };
         match self.painted_on {

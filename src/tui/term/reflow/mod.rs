@@ -6,6 +6,8 @@
 //! [model](Model) of a terminal the new screen row of every painted row, and drops the
 //! models that contradict the reported cursor. Pure arithmetic: it writes nothing.
 
+mod xtermjs;
+
 use ratatui::layout::{Position, Size};
 
 /// What a terminal does to its rows when its width changes; `None` if unknown.
@@ -38,9 +40,8 @@ pub enum CursorRule {
     /// wrapped, or because the screen became lower, are not subtracted (kitty). Versions up to 0.37
     /// do not move a cursor that is not on text at all.
     IgnoresRowsBelow,
-    /// Wrapped rows below the cursor are never subtracted, and the cursor's own row does not
-    /// wrap (xterm.js, as in VS Code).
-    OwnRowFixed,
+    /// It follows from all sizes that the terminal had (xterm.js, as in VS Code).
+    OfXtermJs,
     /// Only rows above the cursor wrap (Konsole).
     WrapsOnlyAbove,
 }
@@ -65,7 +66,7 @@ impl ReflowTraits {
             "vte" | "urxvt" => reflowing(true, false, CursorRule::Follows),
             "wezterm" | "windows-terminal" => reflowing(false, true, CursorRule::Follows),
             "kitty" => reflowing(true, true, CursorRule::IgnoresRowsBelow),
-            "vscode" => reflowing(true, true, CursorRule::OwnRowFixed),
+            "vscode" => reflowing(true, true, CursorRule::OfXtermJs),
             "konsole" => reflowing(false, false, CursorRule::WrapsOnlyAbove),
             "screen" | "zellij" => Self { erased_rows_continue: true, ..Self::default() },
             "xterm" | "st" => Self { reflows: Some(false), ..Self::default() },
@@ -154,8 +155,8 @@ pub(super) struct Picture {
     pub(super) cursor: Position,
     /// Number of rows in the scrollback, at least.
     pub(super) n_above: usize,
-    /// Smallest width and height since the rows were painted.
-    pub(super) smallest: Size,
+    /// Sizes that the screen had since then, as far as they are known.
+    pub(super) sizes: Vec<Size>,
     /// The rows from `origin` to `used`, and to the cursor if that is lower.
     pub(super) shapes: Vec<RowShape>,
 }
@@ -194,6 +195,11 @@ pub(super) struct Positions {
 }
 
 impl Positions {
+    fn moved(mut self, n_rows: i64) -> Self {
+        self.tops.iter_mut().for_each(|top| *top += n_rows);
+        self
+    }
+
     /// The same without `n` blank rows, of which row `first` is the first one. The row below them may begin there too,
     /// if it is on the screen.
     pub(super) fn without_blank(mut self, first: usize, n: usize) -> Self {
@@ -209,6 +215,12 @@ impl Picture {
     /// Number of painted rows.
     pub(super) fn n_rows(&self) -> usize {
         usize::from(self.used.saturating_sub(self.origin))
+    }
+
+    /// Smallest width and height since the rows were painted.
+    fn smallest(&self) -> Size {
+        let smaller = |a: Size, b: &Size| Size::new(a.width.min(b.width), a.height.min(b.height));
+        self.sizes.iter().fold(self.size, smaller)
     }
 
     fn is_full(&self) -> bool {
@@ -231,6 +243,9 @@ impl Picture {
         reply: Option<Position>,
         traits: &ReflowTraits,
     ) -> Vec<Positions> {
+        if traits.cursor == CursorRule::OfXtermJs {
+            return xtermjs::positions(self, size, reply);
+        }
         let mut found: Vec<Positions> = Vec::new();
         for model in self.models(size, reply, traits) {
             let tops = self.tops(model, size, reply, traits);
@@ -249,7 +264,8 @@ impl Picture {
         let height = size.height;
         if traits.cursor == CursorRule::IgnoresRowsBelow {
             // A cursor that is on no text stays behind, also when its row comes back from a smaller screen.
-            let smallest = Size::new(self.smallest.width.min(size.width), self.smallest.height.min(height));
+            let smallest = self.smallest();
+            let smallest = Size::new(smallest.width.min(size.width), smallest.height.min(height));
             let n_rows: i64 = self.shapes.iter().map(|shape| shape.n_rows(smallest.width, true)).sum();
             if i64::from(self.origin) + n_rows > i64::from(smallest.height) {
                 return height;
@@ -291,8 +307,7 @@ impl Picture {
         let mut models: Vec<Model> = Vec::new();
         if reply.is_some() {
             models.extend(reflow(From::Cursor));
-            let is_moved = traits.cursor != CursorRule::OwnRowFixed && self.cursor.x >= size.width;
-            if is_moved && !self.is_column_as_expected(size, reply, &styles) {
+            if self.cursor.x >= size.width && !self.is_column_as_expected(size, reply, &styles) {
                 // What terminals do with such a cursor differs.
                 models.extend(reflow(From::CursorOnFirst));
                 if self.cursor.x.is_multiple_of(size.width.max(1)) {
@@ -332,8 +347,7 @@ impl Picture {
 
     /// The row of the cursor's text, if `n_below` rows were added below it.
     fn row_of_text(&self, size: Size, reply: Position, n_below: i64, traits: &ReflowTraits) -> i64 {
-        let (narrowest, lowest) =
-            (self.smallest.width.min(self.size.width), self.smallest.height.min(self.size.height));
+        let Size { width: narrowest, height: lowest } = self.smallest();
         let y = i64::from(reply.y);
         if !traits.miscounts_joined_lines || size.width <= narrowest || !self.is_full() {
             return y;
@@ -353,7 +367,7 @@ impl Picture {
         let (heights, sub_row) = match model {
             Model::Rigid => (vec![1; self.shapes.len()], 0),
             Model::Reflow { styled, from } => {
-                let mut heights = self.heights(size, styled, traits.cursor);
+                let mut heights = self.heights(size.width, styled, traits.cursor);
                 let mut sub_row = self.sub_row(size, styled, from, traits);
                 if from == From::CursorAfter
                     && let Some(own) = heights.get_mut(at)
@@ -379,14 +393,7 @@ impl Picture {
             }
             (Model::Rigid, Some(reply)) => self.row_of_text(size, reply, 0, traits) - before(at),
             (Model::Reflow { .. }, Some(reply)) => {
-                let row = self.row_of_text(size, reply, below - n_below, traits) - sub_row;
-                let row = match traits.cursor {
-                    CursorRule::OwnRowFixed => {
-                        row - (below - n_below) - (heights.get(at).map_or(0, |own| own - 1))
-                    }
-                    CursorRule::Follows | CursorRule::WrapsOnlyAbove | CursorRule::IgnoresRowsBelow => row,
-                };
-                row - before(at)
+                self.row_of_text(size, reply, below - n_below, traits) - sub_row - before(at)
             }
         };
         (0..=n_rows).map(|n| first + before(n)).collect()
@@ -422,30 +429,13 @@ impl Picture {
     }
 
     /// How many rows each painted row becomes.
-    fn heights(&self, Size { width, height }: Size, styled: bool, rule: CursorRule) -> Vec<i64> {
+    fn heights(&self, width: u16, styled: bool, rule: CursorRule) -> Vec<i64> {
         let at = usize::from(self.cursor.y.saturating_sub(self.origin));
-        let wrapped = |n: usize, shape: &RowShape| match rule {
+        let wrapped = |(n, shape): (usize, &RowShape)| match rule {
             CursorRule::WrapsOnlyAbove if n >= at => 1,
-            CursorRule::OwnRowFixed if n == at => 1,
             _ => shape.n_rows(width, styled),
         };
-        let mut heights: Vec<i64> =
-            self.shapes.iter().enumerate().map(|(n, shape)| wrapped(n, shape)).collect();
-        if rule == CursorRule::OwnRowFixed {
-            // It wraps from the last row upwards and skips the row it takes for the
-            // cursor's, which it finds by counting the rows added so far.
-            let mut added = 0;
-            // It drops rows below the cursor when it becomes lower, before the others wrap.
-            let lowest = self.size.height.min(self.smallest.height).min(height);
-            let end = usize::from(lowest.saturating_sub(self.origin)).max(at + 1);
-            heights.iter_mut().skip(end).for_each(|height| *height = 1);
-            for n in (0..heights.len().min(end)).rev() {
-                let is_skipped = i64::try_from(n).is_ok_and(|n| n == i64::try_from(at).unwrap_or(0) + added);
-                heights[n] = if is_skipped { 1 } else { self.shapes[n].n_rows(width, styled) };
-                added += heights[n] - 1;
-            }
-        }
-        heights
+        self.shapes.iter().enumerate().map(wrapped).collect()
     }
 }
 
@@ -462,7 +452,7 @@ mod tests {
         let n_rows = u16::try_from(shapes.len()).unwrap();
         let cursor = Position::new(2, n_rows - 2);
         let size = Size::new(width, n_rows);
-        Picture { size, origin: 0, used: n_rows, cursor, n_above: 0, smallest: size, shapes }
+        Picture { size, origin: 0, used: n_rows, cursor, n_above: 0, sizes: Vec::new(), shapes }
     }
 
     #[test]
@@ -496,12 +486,12 @@ mod tests {
             found[0].tops[0]
         };
         assert_eq!(top(&picture, Size::new(20, 4), 1), -1);
-        picture.smallest = Size::new(10, 4);
+        picture.sizes = vec![Size::new(10, 4)];
         assert_eq!(top(&picture, Size::new(20, 4), 1), 0, "counted twice");
         assert_eq!(top(&picture, Size::new(15, 4), 1), -1, "the last row is two");
         assert_eq!(top(&picture, Size::new(30, 4), 1), 0);
         // What was below the cursor is gone from the lower screen, and others came back above it.
-        picture.smallest = Size::new(10, 2);
+        picture.sizes = vec![Size::new(10, 2)];
         assert_eq!(top(&picture, Size::new(40, 4), 2), 1);
     }
 
@@ -544,7 +534,7 @@ mod tests {
             };
             let (size, cursor) = (Size::new(width, height), Position::new(x, y));
             let shapes = (0..used).map(shape).collect();
-            Picture { size, origin: 0, used, cursor, n_above: 0, smallest: size, shapes }
+            Picture { size, origin: 0, used, cursor, n_above: 0, sizes: Vec::new(), shapes }
         };
         let check = |before: &Picture, size: (u16, u16), reply: (u16, u16), first: i64| {
             let (size, reply) = (Size::new(size.0, size.1), Position::new(reply.0, reply.1));
@@ -600,104 +590,6 @@ mod tests {
         assert_eq!(found[0].tops, [-1, 0, 1, 2, 3]);
     }
 
-    /// What xterm.js 6.0 did: size, first row, cursor, cells of each row, later sizes, reported cursor, and where the
-    /// rows up to the cursor's are then.
-    #[test]
-    fn xtermjs_is_understood_although_it_drops_rows_below_the_cursor_and_counts_those_that_wrap() {
-        type Cells = (u16, u16);
-        type Case = (Cells, u16, Cells, &'static [usize], &'static [Cells], Cells, &'static [i64]);
-        let cases: &[Case] = &[
-            ((95, 20), 0, (34, 2), &[95, 95, 47, 95, 95], &[(14, 20)], (13, 19), &[-10, -3, 4]),
-            ((93, 25), 0, (46, 1), &[93, 46, 1, 93, 1], &[(20, 7)], (19, 6), &[-5, 0]),
-            ((80, 21), 5, (40, 7), &[4, 0, 40, 80, 80, 1, 4], &[(33, 25)], (32, 12), &[5, 6, 7]),
-            ((67, 12), 5, (33, 7), &[67, 67, 33, 1, 67, 0, 4], &[(14, 11)], (13, 10), &[-6, -1, 4]),
-            ((46, 12), 5, (4, 7), &[1, 4, 4, 4, 4, 46, 1], &[(19, 10)], (4, 7), &[5, 6, 7]),
-            (
-                (78, 28),
-                5,
-                (4, 11),
-                &[78, 78, 39, 4, 78, 4, 4, 39],
-                &[(19, 10)],
-                (4, 9),
-                &[-11, -6, -1, 2, 3, 8, 9],
-            ),
-            (
-                (72, 14),
-                5,
-                (0, 11),
-                &[72, 72, 72, 72, 36, 0, 0, 72, 72],
-                &[(29, 11)],
-                (0, 10),
-                &[-5, -2, 1, 4, 7, 9, 10],
-            ),
-            (
-                (54, 14),
-                5,
-                (0, 11),
-                &[1, 0, 54, 27, 0, 0, 0, 54, 27],
-                &[(53, 8)],
-                (0, 7),
-                &[0, 1, 2, 4, 5, 6, 7],
-            ),
-            ((42, 15), 5, (0, 8), &[42, 0, 4, 0, 42], &[(42, 24), (36, 9)], (0, 8), &[4, 6, 7, 8]),
-            ((52, 18), 0, (26, 3), &[4, 52, 26, 26, 26, 4], &[(35, 13), (23, 9)], (22, 8), &[0, 1, 4, 6]),
-            (
-                (57, 12),
-                5,
-                (0, 10),
-                &[4, 28, 1, 4, 28, 0, 57],
-                &[(19, 11), (47, 13)],
-                (0, 10),
-                &[5, 6, 7, 8, 9, 10],
-            ),
-            (
-                (97, 13),
-                5,
-                (24, 12),
-                &[0, 97, 1, 97, 0, 97, 4, 48],
-                &[(35, 8)],
-                (24, 7),
-                &[-6, -5, -2, -1, 2, 3, 6, 7],
-            ),
-            (
-                (51, 13),
-                5,
-                (25, 12),
-                &[0, 4, 1, 51, 51, 51, 25, 25],
-                &[(49, 8)],
-                (25, 7),
-                &[-3, -2, -1, 0, 2, 4, 6, 7],
-            ),
-            (
-                (85, 23),
-                5,
-                (0, 12),
-                &[4, 85, 0, 85, 85, 42, 42, 0],
-                &[(14, 23)],
-                (0, 22),
-                &[-7, -6, 1, 2, 9, 16, 19, 22],
-            ),
-        ];
-        for (before, origin, cursor, lens, steps, reply, expected) in cases {
-            let size = |(width, height): Cells| Size::new(width, height);
-            let before = size(*before);
-            let lower = |a: Size, b: &Cells| Size::new(a.width.min(b.0), a.height.min(b.1));
-            let picture = Picture {
-                size: before,
-                origin: *origin,
-                used: origin + u16::try_from(lens.len()).unwrap(),
-                cursor: Position::new(cursor.0, cursor.1),
-                n_above: 0,
-                smallest: steps.iter().fold(before, lower),
-                shapes: lens.iter().map(|n_cells| row(*n_cells, 0)).collect(),
-            };
-            let (last, reply) = (size(*steps.last().unwrap()), Position::new(reply.0, reply.1));
-            let found = picture.positions(last, Some(reply), &ReflowTraits::of("vscode"));
-            assert_eq!(found.len(), 1, "{before:?} {steps:?}");
-            assert_eq!(&found[0].tops[..expected.len()], *expected, "{before:?} {steps:?}");
-        }
-    }
-
     /// kitty 0.26 leaves a cursor below the text where it was, and its text may be lower.
     #[test]
     fn text_goes_on_below_all_rows_that_kitty_moved_down() {
@@ -705,8 +597,15 @@ mod tests {
         let end = |smallest: Size, size: Size, y: u16, name: &str| {
             let shapes = shapes.iter().cloned().chain([RowShape::default()]).collect();
             let (before, cursor) = (Size::new(100, 30), Position::new(0, 20));
-            let picture =
-                Picture { size: before, origin: 0, used: 20, cursor, n_above: 40, smallest, shapes };
+            let picture = Picture {
+                size: before,
+                origin: 0,
+                used: 20,
+                cursor,
+                n_above: 40,
+                sizes: vec![smallest],
+                shapes,
+            };
             picture.lowest_end(size, Position::new(0, y), &ReflowTraits::of(name))
         };
         let (same, slim, low) = (Size::new(100, 30), Size::new(60, 30), Size::new(100, 15));
