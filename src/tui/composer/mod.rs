@@ -22,3 +22,4 @@ pub use placeholders::{
     backslash_to_new_line, forget_undo, insert_image, paste_ranges, replace_by_image, set_text_with,
 };
 pub use view::{ComposerRows, ComposerView};
+pub(super) use words::words;

@@ -22,7 +22,7 @@ pub(super) fn atoms(line: &str, markers: &[Range<usize>]) -> Vec<Range<usize>> {
 }
 
 /// The words of a line, without the blanks between.
-pub(super) fn words(line: &str, markers: &[Range<usize>]) -> Vec<Range<usize>> {
+pub(in crate::tui) fn words(line: &str, markers: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut words: Vec<(Range<usize>, Class)> = Vec::new();
     pieces(line, markers, |start, text, is_marker| {
         if is_marker {

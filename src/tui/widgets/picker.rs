@@ -3,17 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crossterm::event::{KeyCode, KeyModifiers};
-
-use super::super::keymap::{Chord, Keymap};
+use super::super::keymap::Keymap;
 use super::super::term::InputEvent;
 use super::super::text::{
     Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, width, wrap_plain_at_most,
 };
 use super::super::theme::{Theme, Token};
-use super::field::delete_last_word;
 use super::fuzzy::fuzzy_rank;
-use super::{DialogCx, Hints, ListFrame, ListItems, ListRows, ListState, ListStep};
+use super::{DialogCx, Field, Hints, ListFrame, ListItems, ListRows, ListState, ListStep};
 
 /// An item of the list.
 #[derive(Debug, Clone)]
@@ -84,7 +81,6 @@ pub enum PickerOutcome<T> {
 }
 
 /// A list with a title, a filter field, and hints.
-#[derive(Debug)]
 pub struct Picker<T> {
     title: String,
     hints: Hints,
@@ -92,7 +88,7 @@ pub struct Picker<T> {
     /// Whether both ends of a label are kept where it has no room.
     keeps_ends: bool,
     items: Vec<PickerItem<T>>,
-    query: String,
+    query: Field,
     /// Indices of the matching items, in display order.
     shown: Vec<usize>,
     /// Cells of the longest label and of the longest note among them.
@@ -147,7 +143,7 @@ impl<T: Clone> Picker<T> {
             filterable: true,
             keeps_ends: false,
             items,
-            query: String::new(),
+            query: Field::plain(),
             shown: Vec::new(),
             widest: (0, 0),
             list: ListState::default(),
@@ -200,12 +196,12 @@ impl<T: Clone> Picker<T> {
     }
 
     pub fn set_query(&mut self, query: &str) {
-        query.clone_into(&mut self.query);
+        self.query = Field::with_text(query);
         self.filter();
     }
 
     pub fn query(&self) -> &str {
-        &self.query
+        self.query.text()
     }
 
     /// Selects the first shown item for which `wanted` holds.
@@ -230,8 +226,8 @@ impl<T: Clone> Picker<T> {
     fn filter(&mut self) {
         let texts: Vec<String> =
             self.items.iter().map(|item| format!("{} {}", item.label, item.keywords)).collect();
-        self.shown = fuzzy_rank(&self.query, texts.iter().map(String::as_str));
-        let query = self.query.to_lowercase();
+        self.shown = fuzzy_rank(self.query.text(), texts.iter().map(String::as_str));
+        let query = self.query.text().to_lowercase();
         let is_in_prose = |item: &PickerItem<T>| {
             let prose = item.prose.to_lowercase();
             !prose.is_empty() && query.split_whitespace().all(|word| prose.contains(word))
@@ -249,11 +245,7 @@ impl<T: Clone> Picker<T> {
     pub fn handle(&mut self, event: &InputEvent, keymap: &Keymap) -> PickerOutcome<T> {
         let key = match event {
             InputEvent::Key(key) => key,
-            InputEvent::Paste(text) if self.filterable => {
-                self.query.push_str(&sanitize_line(text));
-                self.filter();
-                return PickerOutcome::Pending;
-            }
+            InputEvent::Paste(_) if self.filterable => return self.on_typed(event, keymap),
             _ => return PickerOutcome::Ignored,
         };
         match self.list.on_key(key, keymap, self.shown.len()) {
@@ -263,19 +255,18 @@ impl<T: Clone> Picker<T> {
             }
             ListStep::Cancelled => return PickerOutcome::Cancelled,
             ListStep::Ignored if !self.filterable => return PickerOutcome::Ignored,
-            ListStep::Ignored => {
-                let held = key.modifiers;
-                match (key.code, Chord::typed(key)) {
-                    (_, Some(c)) => self.query.push(c),
-                    (KeyCode::Backspace, _) if held.is_empty() => drop(self.query.pop()),
-                    (KeyCode::Char('u'), _) if held == KeyModifiers::CONTROL => self.query.clear(),
-                    (KeyCode::Char('w'), _) if held == KeyModifiers::CONTROL => {
-                        delete_last_word(&mut self.query);
-                    }
-                    _ => return PickerOutcome::Ignored,
-                }
-                self.filter();
-            }
+            ListStep::Ignored => return self.on_typed(event, keymap),
+        }
+        PickerOutcome::Pending
+    }
+
+    fn on_typed(&mut self, event: &InputEvent, keymap: &Keymap) -> PickerOutcome<T> {
+        let before = self.query.text().to_owned();
+        if !self.query.handle(event, keymap) {
+            return PickerOutcome::Ignored;
+        }
+        if self.query.text() != before {
+            self.filter();
         }
         PickerOutcome::Pending
     }
@@ -284,14 +275,7 @@ impl<T: Clone> Picker<T> {
     /// rows, at least one.
     pub fn render(&mut self, cx: &DialogCx<'_>) -> ListRows {
         let (width_cells, theme) = (cx.width.max(1), cx.theme);
-        let field = self.filterable.then(|| {
-            let row = Row::from_runs([
-                Run::new("> ", theme.style(Token::Muted)),
-                Run::new(self.query.clone(), theme.style(Token::Text)),
-            ]);
-            let column = row.width().min(usize::from(width_cells - 1));
-            (row, u16::try_from(column).unwrap_or(0))
-        });
+        let field = self.filterable.then(|| self.query.render(width_cells, theme));
         let below = self.rows_below(cx);
         let room = usize::from(width_cells).saturating_sub(2);
         let columns = Columns::new(room, self.widest);
@@ -377,7 +361,7 @@ impl<T> ListItems for ShownItems<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use crossterm::event::KeyEvent;
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
     use super::super::super::keymap::{BINDINGS, Platform};
     use super::super::super::theme::{Appearance, ColorDepth};

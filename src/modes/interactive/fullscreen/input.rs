@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use crate::tui::keymap::{Context, Keymap};
+use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
 
 use super::super::app::App;
@@ -33,7 +33,7 @@ pub(in super::super) fn on_input(app: &mut App, input: &InputEvent, out: &mut Ve
         }
         _ if has_dialog => false,
         InputEvent::Key(key) if view.search.is_some() => on_search_key(app, input, key),
-        InputEvent::Paste(_) if view.search.is_some() => on_typed(view, input),
+        InputEvent::Paste(_) if view.search.is_some() => on_typed(view, input, &app.keymap),
         InputEvent::Key(key) if view.caret.is_some() => on_caret_key(app, key, out),
         InputEvent::Key(key) if app.input.pages_suggestions(key, &app.keymap) => false,
         InputEvent::Key(key) => on_key(app, key, out),
@@ -97,10 +97,11 @@ fn open_search(view: &mut Fullscreen) {
     view.selection = None;
 }
 
-fn on_typed(view: &mut Fullscreen, input: &InputEvent) -> bool {
+fn on_typed(view: &mut Fullscreen, input: &InputEvent, keymap: &Keymap) -> bool {
     let Some(search) = &mut view.search else { return false };
-    let is_typed = search.field.handle(input);
-    if is_typed {
+    let before = search.field.text().to_owned();
+    let is_typed = search.field.handle(input, keymap);
+    if search.field.text() != before {
         search.on_typed();
     }
     is_typed
@@ -118,16 +119,16 @@ fn on_search_key(app: &mut App, input: &InputEvent, key: &KeyEvent) -> bool {
         Some("tui.altScreen.searchNext") => step(view, true),
         Some("tui.altScreen.searchPrevious") => step(view, false),
         Some("tui.altScreen.searchClose") => view.search = None,
+        // The same key as the one that opened it.
+        _ if app.keymap.is("tui.altScreen.search", key) && Chord::typed(key).is_none() => step(view, true),
         _ => {
-            if on_typed(view, input) {
+            if on_typed(view, input, &app.keymap) {
                 return true;
             }
             match scrolling(&app.keymap, key) {
                 Some(found) => view.moves.push(found),
                 None if key.code == KeyCode::Up => step(view, false),
                 None if key.code == KeyCode::Down => step(view, true),
-                // The same key as the one that opened it.
-                None if app.keymap.is("tui.altScreen.search", key) => step(view, true),
                 None => return closes_search(view, key),
             }
         }

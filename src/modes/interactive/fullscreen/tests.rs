@@ -1105,6 +1105,10 @@ fn a_search_marks_all_matches_and_goes_from_one_to_the_next() {
     assert!(second > first || second.spot.row < first.spot.row);
     stage.press(KeyCode::Enter, KeyModifiers::SHIFT);
     assert_eq!(current(&stage), first);
+    stage.press(KeyCode::Enter, KeyModifiers::SHIFT);
+    let third = current(&stage);
+    stage.press(KeyCode::Left, KeyModifiers::NONE);
+    assert_eq!(current(&stage), third, "the cursor of the query moves");
     stage.press(KeyCode::Esc, KeyModifiers::NONE);
     assert!(stage.view().search.is_none() && marked(&mut stage).iter().all(|text| text != "line 1"));
 }

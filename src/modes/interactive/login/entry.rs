@@ -51,7 +51,7 @@ impl Overlay<LoginMsg> for Entry {
                 return OverlayStep::CloseWith((self.entered)(self.field.text()));
             }
             _ => {
-                if self.field.handle(input) {
+                if self.field.handle(input, keymap) {
                     self.is_refused = false;
                 }
             }

@@ -127,7 +127,7 @@ impl Overlay<LoginMsg> for SignInDialog {
             }
         }
         if let Phase::Browser { pasted, .. } = &mut self.phase {
-            pasted.handle(input);
+            pasted.handle(input, keymap);
         }
         OverlayStep::Stay
     }

@@ -34,10 +34,8 @@ struct Edit {
 impl Edit {
     fn new(setting: &'static Setting, value: &Value) -> Self {
         let is_json = value.as_str().is_some_and(|text| text.contains(char::is_control));
-        let mut field = Field::plain();
         let typed = if is_json { value.to_string() } else { as_typed(value) };
-        field.handle(&InputEvent::Paste(typed));
-        Self { setting, field, is_json, problem: None }
+        Self { setting, field: Field::with_text(&typed), is_json, problem: None }
     }
 
     fn value(&self) -> Result<Value, String> {
@@ -85,7 +83,7 @@ impl SettingsDialog {
 
     fn on_edit(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         let Some(edit) = &mut self.edit else { return OverlayStep::Stay };
-        if edit.field.handle(input) {
+        if edit.field.handle(input, keymap) {
             edit.problem = None;
             return OverlayStep::Stay;
         }

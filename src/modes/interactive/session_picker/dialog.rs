@@ -51,10 +51,8 @@ enum Mode {
 }
 
 impl Mode {
-    fn rename(path: PathBuf, old: String) -> Self {
-        let mut name = Field::plain();
-        name.handle(&InputEvent::Paste(old));
-        Self::Rename { path, name }
+    fn rename(path: PathBuf, old: &str) -> Self {
+        Self::Rename { path, name: Field::with_text(old) }
     }
 }
 
@@ -119,7 +117,7 @@ impl SessionsDialog {
             SessionsDone::NotRenamed { path, name, problem } => {
                 self.note = Some(problem);
                 if let Mode::Browse = self.mode {
-                    self.mode = Mode::rename(path, name);
+                    self.mode = Mode::rename(path, &name);
                 }
             }
             SessionsDone::Deleted { path, how } => {
@@ -258,8 +256,7 @@ impl SessionsDialog {
         }
         self.mode = match action {
             "app.session.rename" => {
-                let old = self.session(self.list.selected()).name.clone().unwrap_or_default();
-                Mode::rename(path, old)
+                Mode::rename(path, self.session(self.list.selected()).name.as_deref().unwrap_or_default())
             }
             _ => Mode::ConfirmDelete { path },
         };
@@ -278,13 +275,13 @@ impl SessionsDialog {
                 }
                 ListStep::Ignored => {
                     let before = self.query.text().trim().to_owned();
-                    self.query.handle(input);
+                    self.query.handle(input, keymap);
                     if self.query.text().trim() != before {
                         return self.on_query();
                     }
                 }
             }
-        } else if self.query.handle(input) {
+        } else if self.query.handle(input, keymap) {
             return self.on_query();
         }
         OverlayStep::Stay
@@ -324,7 +321,7 @@ impl SessionsDialog {
                 self.mode = Mode::Browse;
                 return step(effect);
             }
-            (_, Mode::Rename { name, .. }) => drop(name.handle(input)),
+            (_, Mode::Rename { name, .. }) => drop(name.handle(input, keymap)),
             (_, Mode::ConfirmDelete { .. } | Mode::Browse) => {}
         }
         OverlayStep::Stay

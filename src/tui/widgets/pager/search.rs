@@ -61,7 +61,7 @@ impl Pager {
                 }
             }
             Some("tui.select.cancel") => self.search = Search::default(),
-            _ => drop(field.handle(input)),
+            _ => drop(field.handle(input, keymap)),
         }
     }
 

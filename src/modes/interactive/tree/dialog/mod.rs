@@ -262,11 +262,8 @@ impl TreeDialog {
                 self.note = Some(READ_ONLY);
             }
             ("app.tree.editLabel", Some(entry)) => {
-                let mut field = Field::plain();
-                if let Some(label) = self.labels.get(&entry) {
-                    field.handle(&InputEvent::Paste(label.text.clone()));
-                }
-                self.stage = Stage::Label { entry, field };
+                let label = self.labels.get(&entry).map_or("", |label| &label.text);
+                self.stage = Stage::Label { entry, field: Field::with_text(label) };
             }
             ("app.tree.togglePin", Some(entry)) => {
                 let (target, pinned) = (self.tree.entry(entry).id.clone(), !self.pinned.contains(&entry));
@@ -389,7 +386,7 @@ impl TreeDialog {
                 _ => {}
             }
         }
-        field.handle(input);
+        field.handle(input, keymap);
         None
     }
 
