@@ -287,12 +287,16 @@ fn on_press(view: &mut Fullscreen, mouse: &MouseEvent, now: Duration) {
         view.is_scrollbar_held = true;
         return view.moves.push(part_of_height(view, row));
     }
-    let Some(at) = point(view, mouse.column, row) else {
+    let Some(at) = point_or_end(view, mouse.column, row) else {
         view.selection = None;
         return;
     };
-    let is_again =
-        view.clicks.last.is_some_and(|(time, place)| now.saturating_sub(time) <= CLICK_TIME && place == at);
+    // Below the text there are no words and lines.
+    let is_again = at.column < u16::MAX
+        && view
+            .clicks
+            .last
+            .is_some_and(|(time, place)| now.saturating_sub(time) <= CLICK_TIME && place == at);
     view.clicks.count = if is_again { view.clicks.count + 1 } else { 1 };
     view.clicks.last = Some((now, at));
     match &mut view.selection {
@@ -320,8 +324,8 @@ fn on_drag(view: &mut Fullscreen, mouse: &MouseEvent) {
         row if row >= view.shown.page => Some(1),
         _ => None,
     };
-    let last = view.shown.spots.len().saturating_sub(1);
-    if let Some(at) = point(view, mouse.column, row.min(last))
+    let last = view.shown.page.saturating_sub(1);
+    if let Some(at) = point_or_end(view, mouse.column, row.min(last))
         && let Some(selection) = &mut view.selection
     {
         selection.extend(at);
@@ -348,4 +352,10 @@ fn on_release(app: &mut App, copies: bool, out: &mut Vec<Effect>) {
 fn point(view: &Fullscreen, column: u16, row: usize) -> Option<Point> {
     let spot = view.shown.spots.get(row).copied()?;
     Some(Point { spot, column })
+}
+
+/// The same; the end of the text for the rows of the screen below it.
+fn point_or_end(view: &Fullscreen, column: u16, row: usize) -> Option<Point> {
+    let end = || Some(Point { spot: *view.shown.spots.last()?, column: u16::MAX });
+    point(view, column, row).or_else(|| end().filter(|_| row < view.shown.page))
 }

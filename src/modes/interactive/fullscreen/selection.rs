@@ -160,7 +160,7 @@ impl Extent {
         (start < end).then_some(start..end)
     }
 
-    /// The text, as [`copied_markdown`] has it. `Err` with parts that are not in memory.
+    /// The text, as [`copied_markdown`] has it, without blank rows at its ends. `Err` with parts that are not in memory.
     pub(super) fn text(&self, rows: &mut Scrollback<'_>) -> Result<String, Vec<usize>> {
         let n_parts = rows.earlier.list.sections.len();
         let parts = self.from.spot.part..self.to.spot.part.min(n_parts.saturating_sub(1)).saturating_add(1);
@@ -202,7 +202,7 @@ impl Extent {
                 break;
             }
         }
-        Ok(copied_markdown(&copied, &texts.texts))
+        Ok(copied_markdown(&copied, &texts.texts).trim_matches('\n').to_owned())
     }
 }
 

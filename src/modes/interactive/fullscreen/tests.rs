@@ -819,6 +819,31 @@ fn one_click_selects_nothing() {
 }
 
 #[test]
+fn blank_rows_at_the_ends_of_a_selection_are_not_copied() {
+    let mut stage = answer("first\n\nsecond");
+    let (x, y) = stage.find("first");
+    let (_, last) = stage.find("second");
+    let check = |stage: &mut Stage, from, to, expected: &str| {
+        stage.copied.clear();
+        stage.drag(from, to);
+        assert_eq!(stage.copied, [expected], "{from:?} {to:?}");
+    };
+    let (below, blank) = ((3, 38), (0, y + 1));
+    check(&mut stage, below, (x, y), "first\n\nsecond");
+    check(&mut stage, (x, y), below, "first\n\nsecond");
+    check(&mut stage, below, (x + 3, last), "ond");
+    check(&mut stage, below, blank, "second");
+    check(&mut stage, (0, y - 1), (50, y), "first");
+    check(&mut stage, (50, y), (0, y - 1), "first");
+    check(&mut stage, (x, y), blank, "first");
+    stage.copied.clear();
+    for _ in 0..3 {
+        stage.click(below.0, below.1);
+    }
+    assert_eq!(stage.copied, [""; 0]);
+}
+
+#[test]
 fn boxes_and_margins_are_not_copied() {
     let mut stage = answer("the answer");
     let (_, y) = stage.find("question");
