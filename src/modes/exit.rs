@@ -40,7 +40,10 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (130, "ended by SIGINT (ctrl+c)"),
     (131, "ended by SIGQUIT"),
     (READER_GONE, "in JSON and RPC mode: the reader of standard output is gone"),
-    (143, "ended by SIGTERM"),
+    (
+        143,
+        "ended by SIGTERM; after SIGUSR1, SIGUSR2, SIGALRM and SIGXCPU, which end pi alike, 128 plus their number",
+    ),
 ];
 
 /// An invalid command line that the parser of flags accepted: the program ends with its exit code.

@@ -55,9 +55,11 @@ async fn quitting_restores_the_terminal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_to_end_restores_the_terminal() {
+    let others = [Signal::USR1, Signal::USR2, Signal::ALARM, Signal::XCPU];
+    let others = others.map(|signal| (signal, 128 + u32::try_from(signal.as_raw()).unwrap()));
     let signals = [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131)];
     for screen in SCREENS {
-        for (signal, code) in signals {
+        for (signal, code) in signals.into_iter().chain(others) {
             let never = TestBarrier::new();
             let busy = Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never);
             let (_server, home, pty) = start_with_server(&["--tui-mode", screen], [busy]).await;

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{
@@ -11,6 +12,7 @@ use std::os::unix::fs::{
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::task::Poll;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal as KillSignal, kill as send_signal, killpg};
@@ -340,50 +342,77 @@ impl PipeReader {
 
 // Signals.
 
-/// SIGTERM, SIGHUP, SIGINT and SIGQUIT, from its creation on.
+/// The signals that end a program and that it can handle, from its creation on.
 pub struct EndSignals {
-    term: Signal,
-    hup: Signal,
-    int: Signal,
-    quit: Signal,
+    /// Those that no key sends.
+    requests: Vec<EndSignal>,
+    keys: Vec<EndSignal>,
+}
+
+struct EndSignal {
+    signal: Signal,
+    /// 128 plus its number.
+    code: u8,
+}
+
+impl EndSignal {
+    fn of(kinds: &[SignalKind]) -> io::Result<Vec<Self>> {
+        let of = |kind: &SignalKind| {
+            let code = u8::try_from(128 + kind.as_raw_value()).unwrap_or(u8::MAX);
+            Ok(Self { signal: signal(*kind)?, code })
+        };
+        kinds.iter().map(of).collect()
+    }
+
+    /// The code of the first one. Loses none if dropped.
+    async fn first(signals: &mut [Self]) -> u8 {
+        poll_fn(|cx| {
+            let found =
+                signals.iter_mut().find_map(|end| end.signal.poll_recv(cx).is_ready().then_some(end.code));
+            found.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
 }
 
 impl EndSignals {
     /// # Errors
     /// If the system has no more listeners.
     pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            term: signal(SignalKind::terminate())?,
-            hup: signal(SignalKind::hangup())?,
-            int: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-        })
+        let requests = EndSignal::of(&[
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+            SignalKind::user_defined1(),
+            SignalKind::user_defined2(),
+            SignalKind::alarm(),
+            SignalKind::from_raw(StopSignal::XCPU.as_raw()),
+        ])?;
+        Ok(Self { requests, keys: Self::of_keys()? })
+    }
+
+    fn of_keys() -> io::Result<Vec<EndSignal>> {
+        EndSignal::of(&[SignalKind::interrupt(), SignalKind::quit()])
     }
 
     /// The exit code for the next signal: 128 plus its number. Loses none if dropped.
     pub async fn next(&mut self) -> u8 {
         tokio::select! {
-            _ = self.term.recv() => 143,
-            _ = self.hup.recv() => 129,
-            _ = self.int.recv() => 130,
-            _ = self.quit.recv() => 131,
+            code = EndSignal::first(&mut self.requests) => code,
+            code = EndSignal::first(&mut self.keys) => code,
         }
     }
 
-    /// The same for signals that no key sends: SIGTERM and SIGHUP.
+    /// The same for signals that no key sends, such as SIGTERM and SIGHUP.
     pub async fn next_request(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.term.recv() => 143,
-            _ = self.hup.recv() => 129,
-        }
+        EndSignal::first(&mut self.requests).await
     }
 
     /// Drops signals of keys that were meant for another program in the
     /// terminal; pi received them as well.
     pub fn forget_keys(&mut self) {
-        // If a new listener cannot be created, the old one stays.
-        if let (Ok(int), Ok(quit)) = (signal(SignalKind::interrupt()), signal(SignalKind::quit())) {
-            (self.int, self.quit) = (int, quit);
+        // If a new listener cannot be created, the old ones stay.
+        if let Ok(keys) = Self::of_keys() {
+            self.keys = keys;
         }
     }
 }
