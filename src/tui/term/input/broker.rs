@@ -36,8 +36,10 @@ const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(250);
 const START_WAIT: Duration = Duration::from_millis(100);
 /// The same while answers are due, of which most are strings.
 const ANSWER_START_WAIT: Duration = Duration::from_millis(600);
-/// How long a paste may pause. Afterwards a lone key ends it.
+/// How long a paste may pause before that is reported.
 const PASTE_PAUSE: Duration = Duration::from_secs(1);
+/// How long nothing of a paste must have come before a lone key, which is none of its pieces, ends it.
+const PASTE_KEY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Reads the terminal's input. At most one may exist.
 #[derive(Debug, Default)]
@@ -300,9 +302,11 @@ impl InputBroker {
     fn understand(&mut self, bytes: &[u8]) {
         let mut sent = Vec::new();
         let now = Instant::now();
-        if self.paste.is_some_and(|paste| now >= paste.waits_at()) && ends_paste(bytes) {
+        if self.paste.is_some_and(|paste| now >= paste.came_at + PASTE_KEY_PAUSE) && ends_paste(bytes) {
             self.paste = None;
             self.parser.end_paste(&mut sent);
+            // It may have been the first piece of the end, after all.
+            self.released_at = (bytes == b"\x1b").then_some(now);
             return self.take_sent(sent);
         }
         let is_recent = self.released_at.take().is_some_and(|at| at.elapsed() < TAIL_LIMIT);
@@ -534,7 +538,7 @@ mod tests {
     async fn paste_without_an_end_is_reported_and_ended_by_a_key() {
         let (mut broker, _keys) = broker();
         broker.understand(b"\x1b[200~never ");
-        tokio::time::advance(PASTE_PAUSE / 2).await;
+        tokio::time::advance(PASTE_KEY_PAUSE / 2).await;
         // Part of the paste, like anything that comes without a pause.
         broker.understand(b"\x03");
         assert_eq!(broker.next().await.unwrap(), InputEvent::PasteWaits);
@@ -546,6 +550,25 @@ mod tests {
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('a')));
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('b')));
         assert!(broker.paste.is_none(), "nothing wakes an idle terminal");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn key_after_a_short_pause_ends_a_paste_whose_end_is_lost() {
+        let (mut broker, _keys) = broker();
+        for (key, rest) in [(b"\x03".as_slice(), b"".as_slice()), (b"\x1b", b""), (b"\x1b", b"[201~")] {
+            broker.understand(b"\x1b[200~lost");
+            for typed in [b"k", b"k"] {
+                tokio::time::advance(PASTE_KEY_PAUSE).await;
+                broker.understand(typed);
+            }
+            tokio::time::advance(PASTE_KEY_PAUSE).await;
+            broker.understand(key);
+            broker.understand(rest);
+            broker.understand(b"x");
+            let events: Vec<InputEvent> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+            let expected = [InputEvent::Paste("lostkk".to_owned()), self::key(KeyCode::Char('x'))];
+            assert_eq!(events, expected, "{key:?} {rest:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
