@@ -28,8 +28,8 @@ use terminal::{TerminalFacts, tmux_extended_keys, tmux_focus_events};
 
 mod terminal;
 
-/// How long the terminal may take to answer, also over a slow connection.
-const ANSWER_LIMIT: Duration = Duration::from_millis(800);
+/// How long the terminal may take to answer, also over a slow connection; as long as the interface waits.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 /// Columns of the advice.
 const TEXT_WIDTH: usize = 78;
