@@ -62,11 +62,10 @@ pub(super) fn hotkeys(keymap: &Keymap, tells_apart: bool) -> String {
 pub(super) fn indistinct_keys(keymap: &Keymap, write: fn(&Chord) -> String) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for key in keymap.reachable().flat_map(|(_, keys)| keys) {
-        let Some(sent) = key.without_protocol() else { continue };
-        let sent = if key.differs_in_shift(sent) {
-            "without shift".to_owned()
-        } else {
-            format!("as {}", write(&sent))
+        let sent = match key.without_protocol()[..] {
+            [] => continue,
+            [sent] if key.differs_in_shift(sent) => "without shift".to_owned(),
+            ref sent => format!("as {}", sent.iter().map(write).collect::<Vec<_>>().join(" or ")),
         };
         let key = write(&key);
         match groups.iter_mut().find(|(other, _)| *other == sent) {
@@ -192,12 +191,13 @@ mod tests {
             note(&keymap).as_deref(),
             Some(
                 "`shift+enter` and `ctrl+enter` arrive as `enter`; `ctrl+shift+f`, `ctrl+shift+g`, \
-                 `ctrl+shift+p`, `ctrl+shift+o` and `ctrl+shift+d` arrive without shift"
+                 `ctrl+shift+p`, `ctrl+shift+o` and `ctrl+shift+d` arrive without shift; \
+                 `ctrl+backspace` arrives as `ctrl+h` or `backspace`"
             )
         );
         assert!(hotkeys(&keymap, true).starts_with("## "));
         let unbound =
-            keymap.rows().filter(|(_, keys)| keys.iter().any(|key| key.without_protocol().is_some()));
+            keymap.rows().filter(|(_, keys)| keys.iter().any(|key| !key.without_protocol().is_empty()));
         let mut overrides: serde_json::Map<_, _> =
             unbound.map(|(binding, _)| (binding.id.to_owned(), serde_json::json!([]))).collect();
         assert_eq!(keymap.apply(&overrides), []);

@@ -100,13 +100,17 @@ impl Chord {
         KeyEvent::new(self.code, self.modifiers)
     }
 
-    /// What a terminal without a keyboard protocol sends for this key, if that is another key.
-    pub fn without_protocol(self) -> Option<Self> {
+    /// What terminals without a keyboard protocol send for this key, if that is another key; they differ for one.
+    pub fn without_protocol(self) -> Vec<Self> {
         let Self { code, modifiers } = self;
         let alt = modifiers & KeyModifiers::ALT;
         let has_ctrl = modifiers.contains(KeyModifiers::CONTROL);
         let sent = match code {
             _ if modifiers.contains(KeyModifiers::SUPER) => self,
+            KeyCode::Backspace if has_ctrl => {
+                let ctrl_h = Self { code: KeyCode::Char('h'), modifiers: alt | KeyModifiers::CONTROL };
+                return vec![ctrl_h, Self { modifiers: alt, ..self }];
+            }
             KeyCode::Enter => Self { modifiers: alt, ..self },
             KeyCode::Char('i') if has_ctrl => Self { code: KeyCode::Tab, modifiers: alt },
             KeyCode::Char('m') if has_ctrl => Self { code: KeyCode::Enter, modifiers: alt },
@@ -116,7 +120,7 @@ impl Chord {
             }
             _ => self,
         };
-        (sent != self).then_some(sent)
+        if sent == self { Vec::new() } else { vec![sent] }
     }
 
     /// Whether this key is a character, and `other` the same without shift.

@@ -534,7 +534,9 @@ pub(super) mod tests {
             let facts = outside_tmux(reply);
             let report = report(&[], &files, &facts).replace("\n     ", " ");
             let named = "cannot tell some keys apart: shift+enter and ctrl+enter arrive as enter; ";
-            let has_changed = report.contains(" and ctrl+shift+y arrive without shift; insert line breaks");
+            let has_changed = report.contains(
+                " and ctrl+shift+y arrive without shift; ctrl+backspace arrives as ctrl+h or backspace; insert line breaks",
+            );
             assert_eq!(has_changed, is_named, "{report}");
             assert_eq!(report.contains(named), is_named, "{report}");
         }
