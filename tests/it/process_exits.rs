@@ -270,6 +270,39 @@ async fn an_external_editor_gets_the_main_screen_without_the_mouse() {
     }
 }
 
+/// The title that a terminal shows after this output, with its stack of saved ones.
+fn title_after(output: &str, before: &str) -> String {
+    let (mut title, mut saved) = (before.to_owned(), Vec::new());
+    for part in output.split("\x1b").skip(1) {
+        if part.starts_with("[22;0t") {
+            saved.push(title.clone());
+        } else if part.starts_with("[23;0t") {
+            title = saved.pop().unwrap();
+        } else if let Some(text) = part.strip_prefix("]0;").or_else(|| part.strip_prefix("]2;")) {
+            text.split('\x07').next().unwrap().clone_into(&mut title);
+        }
+    }
+    assert_eq!(saved, [""; 0]);
+    title
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn title_that_an_editor_leaves_is_not_restored_at_the_end() {
+    let (_server, _home, pty) =
+        start_with_editor("regular", "printf '\\033]2;EDITOR\\007'; echo text > \"$1\"").await;
+    for _ in 0..2 {
+        pty.keys("\x07");
+        pty.wait("the text", |rows| rows.iter().any(|row| row.trim() == "text"));
+        pty.keys("\x15");
+        pty.wait("an empty prompt", |rows| !rows.iter().any(|row| row.trim() == "text"));
+    }
+    pty.keys("\x04");
+    let (_, _, log) = pty.end();
+    let log = String::from_utf8_lossy(&log);
+    assert!(log.contains("]2;EDITOR"));
+    assert_eq!(title_after(&log, "the user's"), "the user's");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn terminal_is_not_given_away_if_no_editor_is_there() {
     let home = TestHome::new();

@@ -71,7 +71,7 @@ impl TerminalGuard {
         }
         *owner() = Some(thread::current().id());
         let guard = Self { modes };
-        guard.switch_on()?;
+        guard.switch_on(SAVE_TITLE)?;
         Ok(guard)
     }
 
@@ -90,7 +90,7 @@ impl TerminalGuard {
         self.modes = modes;
         if ENTERED.load(Ordering::SeqCst) {
             write_out(&leave_sequence(ALTERNATE.swap(modes.fullscreen, Ordering::SeqCst)))?;
-            write_out(&enter_sequence(modes))?;
+            write_out(&[SAVE_TITLE, &enter_sequence(modes)].concat())?;
         }
         Ok(())
     }
@@ -142,6 +142,8 @@ impl TerminalGuard {
     /// program's keys.
     pub fn give_back(&mut self) {
         leave();
+        // Saved again now: other programs may leave titles of their own.
+        drop(write_out(SAVE_TITLE));
     }
 
     /// After [`Self::give_back`], remembers the terminal as it is, with its cursor.
@@ -156,7 +158,7 @@ impl TerminalGuard {
     /// If the terminal's modes cannot be changed; it is then left restored.
     pub fn take_again(&mut self) -> io::Result<()> {
         ENTERED.store(true, Ordering::SeqCst);
-        self.switch_on()
+        self.switch_on("")
     }
 
     /// Restores permanently what the terminal itself can, and leaves its driver alone: it belongs to the
@@ -173,11 +175,11 @@ impl TerminalGuard {
         drop(self);
     }
 
-    fn switch_on(&self) -> io::Result<()> {
+    fn switch_on(&self, before: &str) -> io::Result<()> {
         ALTERNATE.store(self.modes.fullscreen, Ordering::SeqCst);
         let entered = terminal::enable_raw_mode()
             .and_then(|()| os::follow_sequences())
-            .and_then(|()| write_out(&enter_sequence(self.modes)));
+            .and_then(|()| write_out(&[before, &enter_sequence(self.modes)].concat()));
         if entered.is_err() {
             leave();
         }
@@ -269,14 +271,18 @@ const ALTERNATE_SCREEN: &str = "\x1b[?1049h\x1b[>5u";
 /// that are wider then break, and push others of them into the scrollback.
 const MAIN_SCREEN: &str = "\x1b[0m\x1b[H\x1b[J\x1b[<1u\x1b[?1049l";
 
-/// Saved title, bracketed paste, reports of changes between light and dark (2031), kitty
+/// The title is that of the program around pi.
+const SAVE_TITLE: &str = "\x1b[22;0t";
+const RESTORE_TITLE: &str = "\x1b[23;0t";
+
+/// Bracketed paste, reports of changes between light and dark (2031), kitty
 /// keyboard flags 1 (disambiguate escape codes)
 /// and 4 (report alternate keys). The flags are pushed without a query: terminals
 /// without support ignore them. Not flag 2, key releases, because the last release
 /// would reach the shell's input.
 /// See <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>.
 fn enter_sequence(modes: TerminalModes) -> String {
-    let mut sequence = String::from("\x1b[22;0t\x1b[?2004h\x1b[?2031h\x1b[>5u");
+    let mut sequence = String::from("\x1b[?2004h\x1b[?2031h\x1b[>5u");
     if modes.fullscreen {
         sequence.push_str(ALTERNATE_SCREEN);
         sequence.push_str(MOUSE_ON);
@@ -305,7 +311,7 @@ fn leave_sequence(alternate: bool) -> String {
         "\x1b[>4;0m",
         if alternate { MAIN_SCREEN } else { "" },
         "\x1b[<1u",
-        "\x1b[23;0t",
+        RESTORE_TITLE,
     ]
     .concat()
 }
@@ -355,9 +361,7 @@ mod tests {
         for set in enter.split('\x1b').filter_map(|part| part.strip_suffix('h')) {
             assert!(leave.contains(&format!("\x1b{set}l")), "{set} stays on");
         }
-        for (on, off) in
-            [("\x1b[>5u", "\x1b[<1u"), ("\x1b[>4;2m", "\x1b[>4;0m"), ("\x1b[22;0t", "\x1b[23;0t")]
-        {
+        for (on, off) in [("\x1b[>5u", "\x1b[<1u"), ("\x1b[>4;2m", "\x1b[>4;0m")] {
             assert!(enter.contains(on) && leave.contains(off));
         }
     }
@@ -396,7 +400,7 @@ mod tests {
 
     #[test]
     fn mouse_and_focus_stay_native_unless_asked_for() {
-        assert_eq!(enter_sequence(TerminalModes::default()), "\x1b[22;0t\x1b[?2004h\x1b[?2031h\x1b[>5u");
+        assert_eq!(enter_sequence(TerminalModes::default()), "\x1b[?2004h\x1b[?2031h\x1b[>5u");
     }
 
     #[test]
