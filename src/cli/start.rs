@@ -193,8 +193,9 @@ impl Setup {
     /// Notes what is wrong with the models to cycle through.
     fn check_scope(&mut self) {
         let patterns = &self.settings.values.enabled_models;
-        let (_, problems) = self.catalog.scope(patterns, &self.credentials.usable_in(&self.catalog));
-        self.problems.extend(problems.iter().map(|problem| format!("models to cycle through: {problem}")));
+        let (_, unmatched) = self.catalog.scope(patterns, &self.credentials.usable_in(&self.catalog));
+        let origin = self.settings.origin("enabledModels");
+        self.problems.extend(unmatched.iter().map(|pattern| session::unmatched(pattern, origin)));
     }
 
     /// Also returns the problems in the user's files.

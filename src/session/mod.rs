@@ -85,7 +85,7 @@ pub use resources::{
 pub use secrets::{
     FoundSecret, SecretReport, find_secrets, mask_secrets, mask_secrets_in, read_masked, secrets_in,
 };
-pub use selection::assumed;
+pub use selection::{assumed, unmatched};
 pub use services::{ModelOptions, PromptOptions, ResourceOptions, Services, TrustOptions};
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals, UserCommand};
 pub use store::{

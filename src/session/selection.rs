@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ai::{Catalog, DEMO_PROVIDER, Model, ProviderInfo, ScopedModel, ThinkingLevel};
-use crate::config::Settings;
+use crate::ai::{Catalog, DEMO_PROVIDER, Model, ProviderInfo, ScopedModel, ThinkingLevel, UnmatchedPattern};
+use crate::config::{Layer, Settings};
 
 use super::projection::Selected;
 use super::services::ModelOptions;
@@ -148,6 +148,18 @@ pub fn assumed(model: &Model) -> String {
         "{} is not in the model list; assuming the capabilities of its provider's default model",
         model.reference()
     )
+}
+
+/// The notice about a pattern of the scope that matches no model; `origin` is where the patterns come
+/// from, `None` for those of this session.
+pub fn unmatched(pattern: &UnmatchedPattern, origin: Option<Layer>) -> String {
+    let place = match origin {
+        None => "",
+        Some(Layer::CommandLine) => "; change --models",
+        Some(Layer::Project) => "; change enabledModels in .pi/settings.json of the project",
+        Some(Layer::BuiltIn | Layer::User | Layer::Session) => "; change enabledModels in your settings.json",
+    };
+    format!("models to cycle through: {}{place}", pattern.problem)
 }
 
 /// A switch to `model`: with the requested thinking level, otherwise the preferred one

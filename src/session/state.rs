@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::SteeringDelivery;
-use crate::ai::{AssistantMessage, Message, Model, Quota, ScopedModel, ThinkingLevel, Usage, is_flat_rate};
+use crate::ai::{
+    AssistantMessage, Message, Model, Quota, ScopedModel, ThinkingLevel, UnmatchedPattern, Usage,
+    is_flat_rate,
+};
 use crate::config::{EffectiveSettings, Trust};
 
 use super::cache_warming::CacheWarmth;
@@ -59,6 +62,8 @@ pub struct SessionState {
     pub instead_of_demo: Option<String>,
     /// The models to cycle through; an empty list means all.
     pub scope: Arc<[ScopedModel]>,
+    /// The patterns of the scope that match no model.
+    pub unmatched_scope: Arc<[UnmatchedPattern]>,
     /// Sorted by name.
     pub skills: Arc<[Skill]>,
     /// Sorted by name.
@@ -111,6 +116,7 @@ impl SessionState {
             several_providers: false,
             instead_of_demo: None,
             scope: Arc::from([]),
+            unmatched_scope: Arc::from([]),
             skills: Arc::from([]),
             templates: Arc::from([]),
             project: ProjectState::default(),

@@ -1063,6 +1063,29 @@ async fn a_name_is_one_line_and_survives() {
 // Switching.
 
 #[tokio::test]
+async fn patterns_without_a_model_are_passed_over_and_told_once() {
+    let bench = SessionBench::new([]);
+    let mut session = bench.start().await;
+    let patterns = ["acme/nomatch", "acme/m-2", "dead/*", "acme/m-1"].map(str::to_owned).to_vec();
+    let choose = SessionCommand::SetScope { patterns, scope: Scope::Session };
+    for command in [choose.clone(), choose, SessionCommand::ModelsChanged] {
+        session.request(command).await.unwrap();
+    }
+    for expected in ["m-2", "m-1", "m-2"] {
+        session.request(SessionCommand::CycleModel { forward: true }).await.unwrap();
+        assert_eq!(session.handle.state().model.id, expected);
+    }
+    let state = session.handle.state();
+    let unmatched: Vec<&str> = state.unmatched_scope.iter().map(|one| one.pattern.as_str()).collect();
+    assert_eq!(unmatched, ["acme/nomatch", "dead/*"]);
+    let told: Vec<String> =
+        session.waiting().into_iter().filter(|line| line.starts_with("Warning")).collect();
+    let expected = ["acme/nomatch", "dead/*"]
+        .map(|pattern| format!("Warning: models to cycle through: no model matches \"{pattern}\""));
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
 async fn a_new_session_keeps_what_was_said_in_the_old_one() {
     let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")]);

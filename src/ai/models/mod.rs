@@ -21,7 +21,9 @@ mod vertex;
 
 pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
 pub(super) use bedrock_place::{arn_region, is_region};
-pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
+pub use catalog::{
+    Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel, UnmatchedPattern,
+};
 pub(super) use compat::{
     AnthropicCompat, BedrockCompat, CacheRetention, ChatCompat, Dialect, GoogleCompat, MaxTokensField,
     RequestTraits, ResponsesCompat, ThinkingFormat, Updates, fallback_cost,

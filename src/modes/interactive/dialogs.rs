@@ -172,7 +172,7 @@ impl Dialogs {
     }
 
     pub(super) fn open_scope(&mut self, session: &SessionState) {
-        self.open.push(Open::other(ModelScope::new(&self.models, &session.scope)));
+        self.open.push(Open::other(ModelScope::new(&self.models, session)));
     }
 
     /// `Err` if there is nothing to choose, with the reason.

@@ -300,11 +300,14 @@ impl AgentSession {
                 }
                 self.report_selection();
             }
-            SessionCommand::ModelsChanged => match self.model.updated() {
-                Some(selection) => self.select(selection).await?,
-                // The change may have added a key for another provider.
-                None => self.outbox.update(|state| self.model.show(state)),
-            },
+            SessionCommand::ModelsChanged => {
+                self.model.find_scope();
+                match self.model.updated() {
+                    Some(selection) => self.select(selection).await?,
+                    // The change may have added a key for another provider.
+                    None => self.outbox.update(|state| self.model.show(state)),
+                }
+            }
             SessionCommand::CycleModel { forward } => self.select(self.model.cycled(forward)?).await?,
             SessionCommand::CycleThinking => self.select(self.model.with_next_thinking()?).await?,
             SessionCommand::Compact { focus, with_review } => {

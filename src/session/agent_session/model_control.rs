@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ai::{self, Credential, Model, ScopedModel, StreamOptions, ThinkingLevel};
+use crate::ai::{self, Credential, Model, ScopedModel, StreamOptions, ThinkingLevel, UnmatchedPattern};
 use crate::config::{LiveSettings, SettingChange, Settings};
 
 use super::super::event::{NoticeLevel, SessionEvent};
@@ -22,8 +22,10 @@ pub(super) struct ModelControl {
     selection: Selection,
     /// The models to cycle through; an empty list means all models with a key.
     scope: Vec<ScopedModel>,
-    /// Whether the scope was chosen for this session, in place of the setting.
-    has_own_scope: bool,
+    /// The patterns of the scope that match no model. The user was told of them.
+    unmatched: Vec<UnmatchedPattern>,
+    /// The patterns that were chosen for this session, in place of those of the setting.
+    own_patterns: Option<Vec<String>>,
     /// Whether the selection has changed since the last run began.
     changed: bool,
     /// Whether the user was warned that a subscription pays.
@@ -51,8 +53,8 @@ pub(super) fn initial(
     })
 }
 
-/// The models that `patterns` mean, and what is wrong with those.
-fn scope(services: &Services, patterns: &[String]) -> (Vec<ScopedModel>, Vec<String>) {
+/// The models that `patterns` mean, and the patterns that match none.
+fn scope(services: &Services, patterns: &[String]) -> (Vec<ScopedModel>, Vec<UnmatchedPattern>) {
     let catalog = services.catalog.get();
     let usable = |id: &str| catalog.provider(id).is_some_and(|info| services.is_usable(info));
     catalog.scope(patterns, &usable)
@@ -65,11 +67,12 @@ impl ModelControl {
         selection: Selection,
         outbox: Outbox,
     ) -> Self {
-        let (scope, _) = scope(&services, &settings.get().values.enabled_models);
+        let (scope, unmatched) = scope(&services, &settings.get().values.enabled_models);
         Self {
             selection,
             scope,
-            has_own_scope: false,
+            unmatched,
+            own_patterns: None,
             changed: false,
             warned_of_extra_usage: false,
             settings,
@@ -191,23 +194,22 @@ impl ModelControl {
 
     /// Chooses the models to cycle through for this session.
     pub(super) fn set_scope(&mut self, patterns: &[String]) {
-        self.has_own_scope = true;
-        self.find_scope(patterns);
+        self.own_patterns = Some(patterns.to_vec());
+        self.find_scope();
     }
 
-    /// Follows the setting, unless the scope was chosen for this session.
-    pub(super) fn follow_scope(&mut self) {
-        if !self.has_own_scope {
-            self.find_scope(&self.settings.get().values.enabled_models);
+    /// Finds the models of the scope after a change of the setting or of the catalogue.
+    pub(super) fn find_scope(&mut self) {
+        let settings = self.settings.get();
+        let (patterns, origin) = match &self.own_patterns {
+            Some(patterns) => (patterns, None),
+            None => (&settings.values.enabled_models, settings.origin("enabledModels")),
+        };
+        let (models, unmatched) = scope(&self.services, patterns);
+        for pattern in unmatched.iter().filter(|pattern| !self.unmatched.contains(pattern)) {
+            self.outbox.notice(NoticeLevel::Warning, selection::unmatched(pattern, origin));
         }
-    }
-
-    fn find_scope(&mut self, patterns: &[String]) {
-        let (models, problems) = scope(&self.services, patterns);
-        for problem in problems {
-            self.outbox.notice(NoticeLevel::Warning, problem);
-        }
-        self.scope = models;
+        (self.scope, self.unmatched) = (models, unmatched);
     }
 
     /// The key for the current model.
@@ -258,6 +260,9 @@ impl ModelControl {
         state.instead_of_demo = self.services.instead_of_demo(self.model());
         if *state.scope != *self.scope {
             state.scope = self.scope.as_slice().into();
+        }
+        if *state.unmatched_scope != *self.unmatched {
+            state.unmatched_scope = self.unmatched.as_slice().into();
         }
     }
 }

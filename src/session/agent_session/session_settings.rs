@@ -69,7 +69,7 @@ impl SessionSettings {
         session.queue.configure(&settings.values);
         session.budget.configure(&settings.values.budget);
         if keys.contains(&"enabledModels") {
-            session.model.follow_scope();
+            session.model.find_scope();
         }
         if keys.contains(&"cacheWarming") {
             session.cache.on_mode_change();

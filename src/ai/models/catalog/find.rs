@@ -301,7 +301,12 @@ mod tests {
         check("ollama/qwen3:8b", "ollama/qwen3:8b (assumed)");
         check("anthropic/claude-next:x", "anthropic/claude-next:x (assumed)");
         let (scope, problems) = catalog().scope(&["claude-opus-5-5:hihg".to_owned()], &usable);
-        assert!(scope.is_empty() && problems[0].starts_with("\"hihg\" is no thinking level"), "{problems:?}");
+        let listed_later = ["nvidia/a/b".to_owned(), "ollama/qwen3".to_owned()];
+        assert_eq!(catalog().scope(&listed_later, &usable).0.len(), 2, "their lists are not loaded yet");
+        assert!(
+            scope.is_empty() && problems[0].problem.starts_with("\"hihg\" is no thinking level"),
+            "{problems:?}"
+        );
     }
 
     #[test]

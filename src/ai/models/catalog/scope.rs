@@ -17,6 +17,15 @@ pub struct ScopedModel {
     pub thinking: Option<ThinkingLevel>,
 }
 
+/// A pattern that selects nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmatchedPattern {
+    /// The pattern.
+    pub pattern: String,
+    /// Why it selects nothing.
+    pub problem: String,
+}
+
 /// Why a pattern selects nothing.
 #[derive(Debug, thiserror::Error)]
 enum ScopeProblem {
@@ -39,17 +48,18 @@ impl ScopedModel {
 impl Catalog {
     /// The models that match `patterns`, each once, in pattern order: globs over
     /// `provider/id` or id, or references as in [`Self::find`], both with
-    /// an optional `:level`. Also returns the patterns without a match.
+    /// an optional `:level`. Also returns the patterns without a match. An id that the
+    /// list of its provider lacks is assumed only while that list is empty.
     pub fn scope(
         &self,
         patterns: &[String],
         usable: &dyn Fn(&str) -> bool,
-    ) -> (Vec<ScopedModel>, Vec<String>) {
+    ) -> (Vec<ScopedModel>, Vec<UnmatchedPattern>) {
         let mut scope: Vec<ScopedModel> = Vec::new();
-        let mut problems = Vec::new();
+        let mut unmatched = Vec::new();
         for pattern in patterns.iter().map(|pattern| pattern.trim()).filter(|pattern| !pattern.is_empty()) {
             let found = self.matching(pattern, usable).unwrap_or_else(|error| {
-                problems.push(error.to_string());
+                unmatched.push(UnmatchedPattern { pattern: pattern.to_owned(), problem: error.to_string() });
                 Vec::new()
             });
             for found in found {
@@ -59,7 +69,7 @@ impl Catalog {
                 }
             }
         }
-        (scope, problems)
+        (scope, unmatched)
     }
 
     /// At least one model.
@@ -71,6 +81,9 @@ impl Catalog {
         let none = || ScopeProblem::NoMatch { pattern: pattern.to_owned() };
         if !pattern.contains(['*', '?', '[', '{']) {
             return match self.find(pattern, None, usable) {
+                Ok(Matched { model, assumed: true, .. }) if !self.models_of(&model.provider).is_empty() => {
+                    Err(none())
+                }
                 Ok(Matched { model, thinking, .. }) => Ok(vec![ScopedModel { model, thinking }]),
                 Err(error @ MatchError::NoLevel { .. }) => Err(error.into()),
                 Err(MatchError::Unknown { .. } | MatchError::Ambiguous { .. }) => Err(none()),
@@ -117,7 +130,8 @@ mod tests {
         catalog.add_user_models(text).unwrap();
         let check = |patterns: &[&str], expected: &str| {
             let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-            let (scope, problems) = catalog.scope(&patterns, &|provider| provider != "c");
+            let (scope, unmatched) = catalog.scope(&patterns, &|provider| provider != "c");
+            let problems = unmatched.into_iter().map(|one| one.problem);
             let shown: Vec<String> = scope.iter().map(ScopedModel::pattern).chain(problems).collect();
             assert_eq!(shown.join(" "), expected, "{patterns:?}");
         };
@@ -127,5 +141,6 @@ mod tests {
         check(&["B/ONE", "b/one"], "b/one");
         check(&["c/*", "nothing", " "], "no model matches \"c/*\" no model matches \"nothing\"");
         check(&["[", "thre"], "b/three no model matches \"[\"");
+        check(&["a/new", "a/one"], "a/one no model matches \"a/new\"");
     }
 }

@@ -2,25 +2,30 @@
 
 use crossterm::event::KeyEvent;
 
-use crate::ai::ScopedModel;
-use crate::session::{Scope, SessionCommand};
+use crate::ai::UnmatchedPattern;
+use crate::session::{Scope, SessionCommand, SessionState};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
 use super::{Drawn, ModelChoice, Overlay, OverlayStep};
 
-/// All models with a key; those of the scope are marked and come first.
+/// All models with a key; those of the scope are marked and come first. Patterns that match no model
+/// are kept, and shown to be removed.
 pub(in super::super) struct ModelScope {
     picker: Picker<String>,
     choices: Vec<ModelChoice>,
+    /// The patterns that match no model, in place of the reference of one.
+    unmatched: Vec<UnmatchedPattern>,
     /// In cycling order: references, and the patterns that select
     /// them.
     scope: Vec<(String, String)>,
+    /// The scope when the list was opened.
+    before: Vec<(String, String)>,
 }
 
 impl ModelScope {
-    pub(in super::super) fn new(choices: &[ModelChoice], scope: &[ScopedModel]) -> Self {
+    pub(in super::super) fn new(choices: &[ModelChoice], session: &SessionState) -> Self {
         let hints = Hints::new()
             .key("app.models.toggle", "on or off")
             .keys(&["app.models.reorderUp", "app.models.reorderDown"], "order")
@@ -30,8 +35,11 @@ impl ModelScope {
             .key("app.models.clearAll", "none")
             .key("app.models.toggleProvider", "provider");
         let picker = Picker::new("Models to cycle through; none selected means all", Vec::new()).hints(hints);
-        let scope = scope.iter().map(|scoped| (scoped.model.reference(), scoped.pattern())).collect();
-        let mut overlay = Self { picker, choices: choices.to_vec(), scope };
+        let scoped = session.scope.iter().map(|scoped| (scoped.model.reference(), scoped.pattern()));
+        let unmatched = session.unmatched_scope.to_vec();
+        let without_model = unmatched.iter().map(|one| (one.pattern.clone(), one.pattern.clone()));
+        let scope: Vec<(String, String)> = scoped.chain(without_model).collect();
+        let mut overlay = Self { picker, choices: choices.to_vec(), unmatched, before: scope.clone(), scope };
         overlay.fill();
         overlay
     }
@@ -40,14 +48,19 @@ impl ModelScope {
     fn fill(&mut self) {
         let selected = self.picker.selected().cloned();
         let place = |reference: &str| self.scope.iter().position(|(one, _)| one == reference);
-        let mut shown: Vec<(Option<usize>, &ModelChoice)> =
-            self.choices.iter().map(|choice| (place(&choice.reference()), choice)).collect();
+        let mark = |place: Option<usize>| if place.is_some() { "✓ " } else { "  " };
+        let choices = self.choices.iter().map(|choice| {
+            let place = place(&choice.reference());
+            (place, choice.item(mark(place)))
+        });
+        let unmatched = self.unmatched.iter().map(|one| {
+            let place = place(&one.pattern);
+            let item = PickerItem::new(one.pattern.clone(), format!("{}{}", mark(place), one.pattern));
+            (place, item.note("matches no model").detail(one.problem.clone()))
+        });
+        let mut shown: Vec<(Option<usize>, PickerItem<String>)> = choices.chain(unmatched).collect();
         shown.sort_by_key(|(place, _)| place.unwrap_or(usize::MAX));
-        let items: Vec<PickerItem<String>> = shown
-            .into_iter()
-            .map(|(place, choice)| choice.item(if place.is_some() { "✓ " } else { "  " }))
-            .collect();
-        self.picker.set_items(items);
+        self.picker.set_items(shown.into_iter().map(|(_, item)| item).collect());
         self.picker.select(|reference| Some(reference) == selected.as_ref());
     }
 
@@ -135,6 +148,7 @@ impl Overlay for ModelScope {
         }
         match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored | PickerOutcome::Chosen(_) => OverlayStep::Stay,
+            PickerOutcome::Cancelled if self.scope == self.before => OverlayStep::Close,
             PickerOutcome::Cancelled => self.chosen(Scope::Session),
         }
     }
@@ -154,24 +168,45 @@ impl Overlay for ModelScope {
 mod tests {
     use crossterm::event::{KeyCode, KeyModifiers};
 
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use crate::ai::{Model, ScopedModel};
+
     use super::super::super::keybindings::default_keymap;
+    use super::super::DialogOutcome;
     use super::*;
 
-    /// The references in the cycle list after keys that are pressed with ctrl, or typed.
-    fn scope_after(keys: &str) -> Vec<String> {
+    fn overlay(session: &SessionState) -> ModelScope {
         let model = |provider: &str, id: &str| ModelChoice {
             id: id.to_owned(),
             provider: provider.to_owned(),
             name: String::new(),
         };
         let choices = [model("acme", "one"), model("umbrella", "two"), model("acme", "three")];
-        let keymap = default_keymap();
-        let mut overlay = ModelScope::new(&choices, &[]);
+        ModelScope::new(&choices, session)
+    }
+
+    fn session() -> SessionState {
+        SessionState::of(&Arc::new(Model::default()), Path::new("/"))
+    }
+
+    fn press(overlay: &mut ModelScope, code: KeyCode, held: KeyModifiers) -> OverlayStep {
+        overlay.handle(&InputEvent::Key(KeyEvent::new(code, held)), &default_keymap())
+    }
+
+    /// Presses keys with ctrl, or types them.
+    fn press_all(overlay: &mut ModelScope, keys: &str) {
         for key in keys.chars() {
             let held = if key.is_uppercase() { KeyModifiers::CONTROL } else { KeyModifiers::NONE };
-            let key = KeyEvent::new(KeyCode::Char(key.to_ascii_lowercase()), held);
-            overlay.handle(&InputEvent::Key(key), &keymap);
+            press(overlay, KeyCode::Char(key.to_ascii_lowercase()), held);
         }
+    }
+
+    /// The references in the cycle list after keys.
+    fn scope_after(keys: &str) -> Vec<String> {
+        let mut overlay = overlay(&session());
+        press_all(&mut overlay, keys);
         overlay.scope.into_iter().map(|(reference, _)| reference).collect()
     }
 
@@ -184,5 +219,35 @@ mod tests {
         check("P", &["acme/one", "acme/three"]);
         check("PP", &[]);
         check("umbrellaA", &["umbrella/two"]);
+    }
+
+    #[test]
+    fn patterns_without_a_model_are_kept_until_they_are_removed() {
+        let pattern = |pattern: &str| UnmatchedPattern {
+            pattern: pattern.to_owned(),
+            problem: format!("no model matches \"{pattern}\""),
+        };
+        let model = Model { id: "one".to_owned(), provider: "acme".to_owned(), ..Model::default() };
+        let mut session = session();
+        session.scope = [ScopedModel { model: Arc::new(model), thinking: None }].into();
+        session.unmatched_scope = [pattern("dead/*"), pattern("acme/gone")].into();
+        let saved = |keys: &[KeyCode]| {
+            let mut overlay = overlay(&session);
+            for key in keys {
+                press(&mut overlay, *key, KeyModifiers::NONE);
+            }
+            match press(&mut overlay, KeyCode::Char('s'), KeyModifiers::CONTROL) {
+                OverlayStep::CloseWith(DialogOutcome::Effect(effect)) => format!("{effect:?}"),
+                step => panic!("{step:?}"),
+            }
+        };
+        let all = saved(&[]);
+        assert!(all.contains(r#"["acme/one", "dead/*", "acme/gone"]"#), "{all}");
+        let left = saved(&[KeyCode::Down, KeyCode::Enter]);
+        assert!(left.contains(r#"["acme/one", "acme/gone"]"#), "{left}");
+        assert!(matches!(
+            press(&mut overlay(&session), KeyCode::Esc, KeyModifiers::NONE),
+            OverlayStep::Close
+        ));
     }
 }

@@ -79,7 +79,7 @@ fn dialogs_name_the_keys_of_the_user_at_all_widths() {
     check_hints(&mut Confirmation::cancel_work(SessionCommand::New { if_busy: IfBusy::Refuse }));
     check_hints(&mut ForkPoints::new("s", vec![(EntryId::new("a"), "say it".to_owned())]));
     check_hints(&mut Models::new(&choices, &session, ""));
-    check_hints(&mut ModelScope::new(&choices, &[]));
+    check_hints(&mut ModelScope::new(&choices, &session));
     check_hints(&mut ThinkingLevels::new(&session));
     let queue = QueueView { steering: vec!["a".to_owned()], follow_up: vec!["b".to_owned()] };
     check_hints(&mut QueuedMessages::new(&queue));
