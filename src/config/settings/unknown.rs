@@ -23,8 +23,10 @@ const ORIGINAL: &[&str] = &[
 /// Number of wrong letters in a key of a file that is reported. More would report keys of
 /// other programs, with every start.
 const MAX_WRONG: usize = 2;
+/// The same in a key of [`MIN_LETTERS`].
+const MAX_WRONG_IF_SHORT: usize = 1;
 /// Shorter keys differ from others in few letters anyway.
-const MIN_LETTERS: usize = 5;
+const MIN_LETTERS: usize = 4;
 
 /// The setting with a key like `key`, which somebody typed as a setting.
 pub(super) fn meant(key: &str) -> Option<&'static str> {
@@ -43,7 +45,8 @@ fn misspelling_of(key: &str) -> Option<&'static str> {
     let similar = || {
         let n_wrong = |known: &str| strsim::damerau_levenshtein(key, known);
         let closest = keys.iter().min_by_key(|known| n_wrong(known)).copied();
-        closest.filter(|known| key.len() >= MIN_LETTERS && n_wrong(known) <= MAX_WRONG)
+        let most = if key.len() > MIN_LETTERS { MAX_WRONG } else { MAX_WRONG_IF_SHORT };
+        closest.filter(|known| key.len() >= MIN_LETTERS && n_wrong(known) <= most)
     };
     equal.or_else(last).or_else(similar)
 }
@@ -85,6 +88,9 @@ mod tests {
         let values = json!({
             "defualtModel": "m",
             "Theme": "dark",
+            "them": "dark",
+            "team": "a",
+            "item": 1,
             "maxRetries": 3,
             "retry": { "maxRetrys": 3, "enabled": true, "provider": { "maxRetries": 1 }, "mine": {} },
             "packages": [{ "source": "npm:x" }],
@@ -99,7 +105,12 @@ mod tests {
         let found: Vec<(&str, &str)> = found.iter().map(|(key, meant)| (key.as_str(), *meant)).collect();
         assert_eq!(
             found,
-            [("defualtModel", "defaultModel"), ("Theme", "theme"), ("retry.maxRetrys", "retry.maxRetries")]
+            [
+                ("defualtModel", "defaultModel"),
+                ("Theme", "theme"),
+                ("them", "theme"),
+                ("retry.maxRetrys", "retry.maxRetries")
+            ]
         );
     }
 
