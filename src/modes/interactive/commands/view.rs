@@ -1,6 +1,7 @@
 //! Commands about the screen.
 
 use crate::session::SessionCommand;
+use crate::util::nearest::most_similar_first;
 
 use super::super::actions;
 use super::super::app::App;
@@ -83,6 +84,18 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
+/// Says which themes there are, those that are spelt like `name` first.
+fn unknown_theme(themes: &[ListedTheme], name: &str) -> String {
+    const MOST: usize = 12;
+    let names = most_similar_first(name, themes.iter().map(|theme| theme.name.as_str()).collect());
+    let more = match names.len().saturating_sub(MOST) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let names = names[..names.len().min(MOST)].join(", ");
+    format!("there is no theme \"{name}\"; the themes are {names}{more}")
+}
+
 /// Changes to the theme that was named, if it can be used, or lists the themes.
 pub(in super::super) fn on_themes(
     app: &mut App,
@@ -98,5 +111,9 @@ pub(in super::super) fn on_themes(
         return out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));
     }
     let current = &app.session.settings.values.theme;
-    app.dialogs.show(Themes::new(themes, current, query));
+    let dialog = Themes::new(&themes, current, query);
+    if dialog.is_empty() {
+        return app.refuse_command(&format!("theme {query}"), &unknown_theme(&themes, query));
+    }
+    app.dialogs.show(dialog);
 }

@@ -84,7 +84,7 @@ fn dialogs_name_the_keys_of_the_user_at_all_widths() {
     let queue = QueueView { steering: vec!["a".to_owned()], follow_up: vec!["b".to_owned()] };
     check_hints(&mut QueuedMessages::new(&queue));
     let theme = |name: &str| ListedTheme { name: name.to_owned(), problem: None };
-    check_hints(&mut Themes::new(vec![theme("dark"), theme("light")], "dark", ""));
+    check_hints(&mut Themes::new(&[theme("dark"), theme("light")], "dark", ""));
     let project = ProjectState { trust: Trust::Undecided, ..ProjectState::default() };
     check_hints(&mut TrustDialog::new(&project, Path::new("/home/me/project"), None));
     let read = ReadTrace {

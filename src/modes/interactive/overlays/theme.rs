@@ -22,25 +22,29 @@ pub(in super::super) struct Themes {
 
 impl Themes {
     /// `query` is what the filter begins with.
-    pub(in super::super) fn new(themes: Vec<ListedTheme>, current: &str, query: &str) -> Self {
+    pub(in super::super) fn new(themes: &[ListedTheme], current: &str, query: &str) -> Self {
         let broken = themes.iter().filter(|theme| theme.problem.is_some());
         let unusable = broken.map(|theme| theme.name.clone()).collect();
-        let item = |ListedTheme { name, problem }: ListedTheme| {
+        let item = |ListedTheme { name, problem }: &ListedTheme| {
             let mark = if name == current { "✓ " } else { "  " };
-            let label = format!("{mark}{name}");
-            let item = PickerItem::new(name, label);
+            let item = PickerItem::new(name.clone(), format!("{mark}{name}"));
             match problem {
-                Some(problem) => item.note("cannot be used").detail(problem),
+                Some(problem) => item.note("cannot be used").detail(problem.clone()),
                 None => item,
             }
         };
-        let items = themes.into_iter().map(item).collect();
+        let items = themes.iter().map(item).collect();
         let mut picker = Picker::new("Theme", items);
         picker.set_query(query);
         if query.is_empty() {
             picker.select(|name| name == current);
         }
         Self { picker, current: current.to_owned(), shown: current.to_owned(), unusable }
+    }
+
+    /// Whether no theme matches the query.
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.picker.selected().is_none()
     }
 
     /// Shows the selected theme, or that of the settings where it cannot be used: its row says why.
@@ -101,7 +105,7 @@ mod tests {
             ListedTheme { name: name.to_owned(), problem }
         };
         let themes = ["system", "dark", "light", "mine", "broken"].map(theme).to_vec();
-        let mut themes = Themes::new(themes, "dark", "");
+        let mut themes = Themes::new(&themes, "dark", "");
         let mut last = String::new();
         for &code in codes {
             let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
@@ -122,7 +126,7 @@ mod tests {
     fn only_a_theme_that_can_be_used_is_offered_to_be_saved() {
         let themes = [("dark", None), ("broken", Some("its line 3".to_owned()))]
             .map(|(name, problem)| ListedTheme { name: name.to_owned(), problem });
-        let mut themes = Themes::new(themes.to_vec(), "dark", "");
+        let mut themes = Themes::new(&themes, "dark", "");
         let last_row = |themes: &mut Themes| {
             let (rows, _) = super::super::tests::draw(themes, 80, 24);
             rows.last().map(|row| row.text().trim().to_owned()).unwrap_or_default()

@@ -130,3 +130,17 @@ fn a_theme_that_cannot_be_used_is_refused_and_not_saved() {
     let [command] = &stage.commands()[..] else { panic!("one command is sent") };
     assert!(command.starts_with("ChangeSetting") && command.contains("dusk"), "{command}");
 }
+
+#[test]
+fn themes_are_named_where_none_has_the_name() {
+    let themes = ["dark", "light", "mine"].map(|name| ListedTheme { name: name.to_owned(), problem: None });
+    let mut stage = Stage::new();
+    run(&mut stage, "/theme drak");
+    let done = EffectDone::Themes { themes: themes.to_vec(), query: "drak".to_owned() };
+    let screen = answer(&mut stage, done);
+    assert!(screen.contains("there is no theme \"drak\"; the themes are dark, mine, light"), "{screen}");
+    assert_eq!(stage.editor(), "/theme drak|");
+    // A part of a name filters the list.
+    answer(&mut stage, EffectDone::Themes { themes: themes.to_vec(), query: "da".to_owned() });
+    assert!(stage.app.dialogs.is_open());
+}
