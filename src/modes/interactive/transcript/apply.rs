@@ -59,11 +59,17 @@ impl Transcript {
             SessionEvent::BashEnded { execution, .. } => self.end_bash(Some(execution)),
             SessionEvent::EntryAppended(entry) => self.show_standalone(&entry.body),
             SessionEvent::Notice { level, text } => self.notice(*level, text),
+            SessionEvent::CompactionEnded { aborted: true, .. } => {
+                self.notice(NoticeLevel::Info, "The compaction was cancelled; nothing was changed.");
+            }
+            SessionEvent::HandoffEnded { aborted: true, .. } => {
+                self.notice(NoticeLevel::Info, "The handoff was cancelled; nothing was changed.");
+            }
             // Footer, status line and dock show these.
             SessionEvent::QueueChanged
             | SessionEvent::SelectionChanged
             | SessionEvent::CompactionStarted { .. }
-            | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::CompactionEnded { aborted: false, .. }
             | SessionEvent::SummaryDrafted(_)
             | SessionEvent::SummaryDecided { .. }
             | SessionEvent::SummaryRetryScheduled { .. }
@@ -71,7 +77,7 @@ impl Transcript {
             | SessionEvent::SummaryRetriesFinished
             | SessionEvent::BranchSummaryStarted
             | SessionEvent::HandoffStarted
-            | SessionEvent::HandoffEnded { .. }
+            | SessionEvent::HandoffEnded { aborted: false, .. }
             | SessionEvent::BranchSummaryEnded { .. }
             | SessionEvent::Question(_)
             | SessionEvent::QuestionClosed { .. }

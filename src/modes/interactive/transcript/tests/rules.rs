@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::session::{BashExecution, BashId, Entry, NoticeLevel};
+use crate::session::{BashExecution, BashId, CompactionReason, Entry, NoticeLevel};
 use crate::tui::text::Row;
 
 use super::*;
@@ -201,6 +201,22 @@ fn earlier_entries_of_a_session_are_mentioned() {
     check(Some(1), "|\n| 1 earlier entry hidden (/transcript to show)");
     check(Some(200), "|\n| 200 earlier entries hidden (/transcript to show)");
     check(None, "|\n| earlier entries hidden (/transcript to show)");
+}
+
+#[test]
+fn cancelled_compaction_leaves_a_notice() {
+    let ended = |aborted: bool| SessionEvent::CompactionEnded {
+        reason: CompactionReason::Manual,
+        aborted,
+        error: aborted.then(|| "cancelled".to_owned()),
+        will_retry: false,
+        tokens_after: None,
+    };
+    let mut stage = TranscriptStage::new();
+    stage.event(ended(false));
+    assert_eq!(stage.text(80), "");
+    stage.event(ended(true));
+    assert_eq!(stage.text(80), "|\n| The compaction was cancelled; nothing was changed.");
 }
 
 #[test]
