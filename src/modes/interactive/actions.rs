@@ -216,9 +216,12 @@ fn toggle_expanded(app: &mut App, _: &mut Vec<Effect>) {
         return;
     }
     app.status.hint = Some(if key.is_empty() {
-        format!("tool output is {hint} from here on")
+        format!("tool output is {hint} from here on\n{hint} from here on")
     } else {
-        format!("tool output is {hint} from here on; {key} shows the whole transcript")
+        format!(
+            "tool output is {hint} from here on; {key} shows the whole transcript\n\
+             {hint} from here on; {key} shows all\n{hint} from here on"
+        )
     });
 }
 

@@ -1,16 +1,19 @@
 //! The row above the editor: the current activity, and how to stop it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::ThinkingLevel;
 use crate::session::{CompactionReason, Phase, SessionEvent, SessionState, SummarySource};
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row, width};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
 
 /// In place of the spinner.
 const STILL: &str = "•";
+/// Between activity and hint.
+const SEPARATOR_CELLS: usize = 3;
 
 /// The session's activity.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -38,7 +41,8 @@ pub(super) enum Status {
 #[derive(Debug, Default)]
 pub(super) struct StatusLine {
     pub(super) status: Status,
-    /// A short response to the user's last action; removed by the next key.
+    /// A short response to the user's last action; removed by the next key. Its lines say the same, each
+    /// with less room than the one before.
     pub(super) hint: Option<String>,
     /// Whether nothing may move, because the user asked for that.
     pub(super) is_still: bool,
@@ -144,7 +148,8 @@ impl StatusLine {
         match self.hint.as_deref().or(quit_hint) {
             Some(hint) if self.status == Status::Idle => activity = hint_row(hint, width, theme),
             Some(hint) => {
-                let hint = format!(" · {}", sanitize_line(hint));
+                let room = usize::from(width).saturating_sub(activity.width() + SEPARATOR_CELLS);
+                let hint = format!(" · {}", fitting(hint, room));
                 activity.push(Run::new(hint, theme.style(Token::Dim)));
                 truncate_row(&mut activity, width, Ellipsis::One);
             }
@@ -200,8 +205,15 @@ fn selection(session: &SessionState) -> (String, ThinkingLevel) {
     (session.model.reference(), session.thinking)
 }
 
+/// The first line of a hint that has room, or the last one.
+fn fitting(hint: &str, room: usize) -> Cow<'_, str> {
+    let mut lines = hint.lines().map(sanitize_line);
+    let first = lines.find(|line| width(line) <= room);
+    first.unwrap_or_else(|| sanitize_line(hint.lines().last().unwrap_or_default()))
+}
+
 fn hint_row(hint: &str, width: u16, theme: &Theme) -> Row {
-    let text = format!(" {}", sanitize_line(hint));
+    let text = format!(" {}", fitting(hint, usize::from(width).saturating_sub(1)));
     Row::styled(truncate(&text, usize::from(width), Ellipsis::One), theme.style(Token::Dim))
 }
 
@@ -297,6 +309,23 @@ mod tests {
         let line = StatusLine { hint: None, ..line };
         let row = line.row(Duration::ZERO, "esc", Some("ctrl+c again to quit"), None, 80, &theme);
         assert_eq!(row.text(), " • Working… (esc to interrupt) · ctrl+c again to quit");
+    }
+
+    #[test]
+    fn hint_that_does_not_fit_is_said_shorter() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let hint = Some("expanded; a key shows all\nexpanded; key\nexpanded".to_owned());
+        let mut line = StatusLine { hint, is_still: true, ..StatusLine::default() };
+        let shown =
+            |line: &StatusLine, width| line.row(Duration::ZERO, "esc", None, None, width, &theme).text();
+        for (width, expected) in
+            [(26, " expanded; a key shows all"), (25, " expanded; key"), (10, " expanded"), (8, " expand…")]
+        {
+            assert_eq!(shown(&line, width), expected);
+        }
+        line.status = Status::Working { since: Duration::ZERO };
+        assert_eq!(shown(&line, 46), " • Working… (esc to interrupt) · expanded; key");
+        assert_eq!(shown(&line, 45), " • Working… (esc to interrupt) · expanded");
     }
 
     #[test]
