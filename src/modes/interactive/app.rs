@@ -615,9 +615,11 @@ impl App {
             EffectDone::Importable(path) => commands::ask_to_import(self, path),
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Hint(text) => self.status.hint = Some(text),
-            EffectDone::TmuxHidesKeys { hint } => {
+            EffectDone::TmuxHidesKeys { notice } => {
                 self.tells_keys_apart = false;
-                self.status.hint = hint.or(self.status.hint.take());
+                if let Some(notice) = notice {
+                    self.tell(&notice);
+                }
             }
             EffectDone::Report(done) => self.dialogs.on_report(done),
             EffectDone::NotCopied(text) => {

@@ -205,7 +205,7 @@ pub(super) enum EffectDone {
     Hint(String),
     /// tmux tells no keys apart, with what there is to do about it.
     TmuxHidesKeys {
-        hint: Option<String>,
+        notice: Option<String>,
     },
     /// A text that tmux did not take for the clipboard.
     NotCopied(String),

@@ -157,9 +157,9 @@ impl Effects {
         tokio::task::spawn_blocking(move || {
             let option = tmux_extended_keys(&env);
             if option.as_deref().is_none_or(|option| option == "off") {
-                let text = "tmux hides shift+enter and ctrl+enter; /doctor shows how to change that";
+                let text = "tmux hides shift+enter and ctrl+enter; /doctor shows how to change that.";
                 // tmux before 3.2 has no such option.
-                drop(done.send(EffectDone::TmuxHidesKeys { hint: option.map(|_| text.to_owned()) }));
+                drop(done.send(EffectDone::TmuxHidesKeys { notice: option.map(|_| text.to_owned()) }));
             }
         });
     }

@@ -144,3 +144,14 @@ fn themes_are_named_where_none_has_the_name() {
     answer(&mut stage, EffectDone::Themes { themes: themes.to_vec(), query: "da".to_owned() });
     assert!(stage.app.dialogs.is_open());
 }
+
+#[test]
+fn notice_about_tmux_stays_above_the_status_line() {
+    let mut stage = Stage::new();
+    let notice = Some("tmux hides keys.".to_owned());
+    answer(&mut stage, EffectDone::TmuxHidesKeys { notice });
+    stage.type_keys("x");
+    let rows = stage.screen(80, 24);
+    let at = rows.iter().position(|row| row.contains("tmux hides keys.")).unwrap();
+    assert!(rows[at + 1].trim().is_empty(), "{rows:#?}");
+}
