@@ -53,11 +53,7 @@ pub(super) fn enter_label(
         },
         Submission::Prompt(_) => {
             let now = prompt_label(text, (session, when_busy), enter);
-            // The key for later sends what was typed, without what is completed.
-            let is_typed = matches!(planned, Planned::Submit(_));
-            let later =
-                if is_typed { later_label(text, (session, when_busy), keymap) } else { String::new() };
-            let parts = [now, later];
+            let parts = [now, later_label(text, (session, when_busy), keymap)];
             parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" · ")
         }
     }
@@ -275,13 +271,15 @@ mod tests {
             for planned in [&completed, &typed] {
                 assert_eq!(label(planned, &idle), format!("enter: run {call}"), "{planned:?}");
             }
-            let steers = format!("enter: run {call} at the next tool");
-            assert_eq!(label(&completed, &session), steers);
-            assert_eq!(label(&typed, &session), format!("{steers} · alt+enter: when done"));
             let now = SessionState { steering_delivery: SteeringDelivery::Now, ..session.clone() };
-            assert_eq!(label(&completed, &now), format!("enter: interrupt with {call}"));
             let compacting = SessionState { phase: Phase::Compacting, ..session.clone() };
-            assert_eq!(label(&completed, &compacting), format!("enter: run {call} after the summary"));
+            let later = "alt+enter: when done";
+            for planned in [&completed, &typed] {
+                assert_eq!(label(planned, &session), format!("enter: run {call} at the next tool · {later}"));
+                assert_eq!(label(planned, &now), format!("enter: interrupt with {call} · {later}"));
+                let after = format!("enter: run {call} after the summary · {later}");
+                assert_eq!(label(planned, &compacting), after);
+            }
         }
     }
 

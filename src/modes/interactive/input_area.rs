@@ -122,6 +122,14 @@ impl InputArea {
             self.completion.turn_page(forward);
             return Some(InputOutcome::Handled);
         }
+        // The keys for later and for now send what Enter would send.
+        if ["app.message.followUp", "app.message.deliverNow"].iter().any(|id| keymap.is(id, key))
+            && let OnEnter::InsertAndSubmit(replacement) = self.completion.planned()
+        {
+            self.completion.accept();
+            self.replace(Some(replacement));
+            return None;
+        }
         match keymap.lookup(Context::Editor, key) {
             Some("tui.editor.cursorUp") => self.completion.select_previous(),
             Some("tui.editor.cursorDown") => self.completion.select_next(),

@@ -248,3 +248,18 @@ fn commands_that_wait_for_the_agent_are_those_that_the_session_refuses() {
         assert_eq!(is_refused, needs_idle, "{line}");
     }
 }
+
+#[test]
+fn keys_for_later_and_now_send_what_enter_would() {
+    let (path, origin) = (std::path::PathBuf::from("/s"), ResourceOrigin::User);
+    let (name, description) = ("pdf".to_owned(), String::new());
+    let skill = Skill { name, description, path, origin, is_listed: true };
+    for (key, when) in [("<enter>", "Steer"), ("<alt+enter>", "FollowUp"), ("<ctrl+enter>", "Now")] {
+        let mut stage = Stage::new();
+        stage.session(|session| (session.phase, session.skills) = (Phase::Running, [skill.clone()].into()));
+        stage.type_keys("/skill:p").type_keys(key);
+        let commands = stage.commands();
+        let [command] = &commands[..] else { panic!("{key}: {commands:?}") };
+        assert!(command.contains("\"/skill:pdf") && command.contains(when), "{key}: {command}");
+    }
+}
