@@ -496,7 +496,7 @@ fn leaving_with_rows_that_left_memory_begins_with_a_line_about_them() {
     let row = super::super::transcript::continue_after(transcript, None, 60, theme, now);
     assert_eq!(row, 0);
     let rows: Vec<String> = (0..transcript.len()).map(|row| transcript.row(row).text()).collect();
-    let lead = rows.iter().position(|row| row.contains("blocks above hidden (/transcript to show)"));
+    let lead = rows.iter().position(|row| row.contains("earlier entries hidden (/transcript to show)"));
     assert!(lead.is_some_and(|at| at < 8), "{:#?}", &rows[..10]);
     let count = |text: &str| rows.iter().filter(|row| row.trim() == text).count();
     assert_eq!((count("question 0699"), count("question 0600"), count("question 0025")), (1, 1, 0));

@@ -16,6 +16,7 @@ use ratatui::style::Style;
 
 use crate::tui::text::{LinePlace, Row, wrap_plain};
 use crate::tui::theme::Token;
+use crate::util::counted;
 
 use super::cells::{Cell, CellKind};
 use super::places::Arriving;
@@ -608,25 +609,14 @@ fn draw(slot: &mut Slot, cx: &RenderCx<'_>) {
 
 /// Describes the hidden entries above the first cell; `None` if there are none.
 fn lead(n_earlier: Option<usize>, left_out: usize) -> Option<String> {
-    let earlier = match n_earlier {
-        Some(0) => None,
-        Some(1) => Some("1 earlier entry".to_owned()),
-        Some(n) => Some(format!("{n} earlier entries")),
-        None => Some("earlier entries".to_owned()),
-    };
-    let blocks = match left_out {
-        0 => None,
-        1 => Some("1 block".to_owned()),
-        n => Some(format!("{n} blocks")),
-    };
-    match (earlier, blocks) {
-        (None, None) => None,
-        // A number of blocks would seem to be that of the entries.
-        (Some(one), Some(_)) if n_earlier.is_none() => Some(format!("{one} hidden")),
-        (Some(one), None) => Some(format!("{one} hidden")),
-        (None, Some(one)) => Some(format!("{one} above hidden")),
-        (Some(earlier), Some(blocks)) => Some(format!("{earlier} and {blocks} hidden")),
-    }
+    let left_out = left_out as u64;
+    Some(match (n_earlier, left_out) {
+        (Some(0), 0) => return None,
+        (None, _) => "earlier entries hidden".to_owned(),
+        (Some(n), 0) => format!("{} hidden", counted(n as u64, "earlier entry")),
+        // An entry may have several cells, and some have none.
+        (Some(n), _) => format!("about {} hidden", counted(n as u64 + left_out, "earlier entry")),
+    })
 }
 
 fn lead_rows(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
@@ -644,6 +634,18 @@ mod tests {
 
     use super::super::cells::{HeaderCell, NoticeCell, TextCell, Tone};
     use super::*;
+
+    #[test]
+    fn hidden_entries_are_counted_in_one_unit() {
+        let check = |n_earlier, left_out, expected: &str| {
+            assert_eq!(lead(n_earlier, left_out).unwrap_or_default(), expected, "{n_earlier:?} {left_out}");
+        };
+        check(Some(0), 0, "");
+        check(Some(1), 0, "1 earlier entry hidden");
+        check(Some(272), 463, "about 735 earlier entries hidden");
+        check(Some(0), 463, "about 463 earlier entries hidden");
+        check(None, 463, "earlier entries hidden");
+    }
 
     #[test]
     fn rows_lead_to_their_cells_and_cells_of_any_age_can_be_drawn() {
@@ -734,7 +736,7 @@ mod tests {
         cells.layout(&cx(40));
         assert!((RECENT_ROWS..RECENT_ROWS + 20).contains(&cells.len()), "{}", cells.len());
         let lead = (0..9).map(|index| text(&cells, index)).find(|row| row.contains("hidden")).unwrap();
-        assert!(lead.contains("blocks above hidden"), "{lead}");
+        assert!(lead.contains("earlier entries hidden"), "{lead}");
         let renders = cells.renders();
         cells.restart();
         cells.layout(&cx(40));

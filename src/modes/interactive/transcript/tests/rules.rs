@@ -117,7 +117,7 @@ fn a_replay_draws_the_end_and_says_that_there_is_more() {
     let n_rows = stage.transcript.len();
     assert!((5_000..5_020).contains(&n_rows), "{n_rows}");
     let first: Vec<&str> = text.lines().take(4).collect();
-    assert_eq!(first, ["|", "| pi v1", "|", "| 4500 blocks above hidden (/transcript to show)"]);
+    assert_eq!(first, ["|", "| pi v1", "|", "| about 4500 earlier entries hidden (/transcript to show)"]);
     assert_eq!(stage.transcript.stable(), n_rows);
 }
 
