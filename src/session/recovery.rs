@@ -64,10 +64,12 @@ pub(super) struct Again {
     pub(super) thinking_off: bool,
 }
 
-/// Counts attempts since the last answer that was not an error.
+/// Counts attempts since the last answer that was not an error, or the last message of the user.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
     attempts: u32,
+    /// The last attempt that was announced, until its end is.
+    announced: u32,
     /// Whether the current prompt has had a repair.
     repaired: bool,
     /// Whether a repair was made and no answer has succeeded since.
@@ -92,6 +94,7 @@ impl Recovery {
             return Next::TooLong { demanded };
         }
         self.attempts += 1;
+        self.announced = self.attempts;
         let backoff = backoff(self.attempts, policy);
         Next::Retry {
             attempt: self.attempts,
@@ -129,16 +132,22 @@ impl Recovery {
         self.again = Again::default();
     }
 
-    /// Resets everything; called for every successful answer. Returns the number of
-    /// attempts.
-    pub(super) fn answered(&mut self) -> u32 {
-        std::mem::take(self).attempts
+    /// Lets the attempts begin anew for a request with another message of the user.
+    pub(super) fn on_user_message(&mut self) {
+        self.attempts = 0;
     }
 
-    /// Resets the attempts when retrying is cancelled. Returns their number.
+    /// Resets everything; called for every successful answer. Returns the last attempt
+    /// that was announced.
+    pub(super) fn answered(&mut self) -> u32 {
+        std::mem::take(self).announced
+    }
+
+    /// Resets the attempts when retrying is cancelled. Returns the last one that was announced.
     pub(super) fn give_up(&mut self) -> u32 {
         self.again = Again::default();
-        std::mem::take(&mut self.attempts)
+        self.attempts = 0;
+        std::mem::take(&mut self.announced)
     }
 }
 
@@ -194,6 +203,21 @@ mod tests {
     #[test]
     fn what_will_fail_again_is_not_repeated() {
         check(&[(false, None), (true, None)], &["give up", "retry 1 in 2s"]);
+    }
+
+    #[test]
+    fn message_of_the_user_has_all_attempts() {
+        let (mut recovery, policy) = (Recovery::default(), RetryPolicy::default());
+        let attempt = |recovery: &mut Recovery| match recovery.decide(true, None, &policy) {
+            Next::Retry { attempt, .. } => Some(attempt),
+            Next::TooLong { .. } | Next::GiveUp => None,
+        };
+        assert_eq!([(); 4].map(|()| attempt(&mut recovery)), [Some(1), Some(2), Some(3), None]);
+        recovery.on_user_message();
+        assert_eq!(attempt(&mut recovery), Some(1));
+        recovery.on_user_message();
+        assert_eq!(recovery.answered(), 1, "its end is announced");
+        assert_eq!(recovery.give_up(), 0);
     }
 
     #[test]

@@ -437,6 +437,20 @@ async fn messages_queued_during_a_wait_come_along() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn message_queued_during_a_wait_has_all_attempts() {
+    let settings = json!({"retry": {"maxRetries": 1, "baseDelayMs": 100}});
+    let answers = [transient(), transient(), FakeAnswer::of_text("ok")];
+    let mut session = SessionBench::new(answers).settings(settings).start().await;
+    session.prompt("go").await;
+    session.until(|event| matches!(event, SessionEvent::RetryScheduled { .. })).await;
+    session.prompt("rather").await;
+    let lines = session.settled().await;
+    let retries: Vec<&String> = lines.iter().filter(|line| line.starts_with("retry")).collect();
+    let scheduled = "retry 1 of 1 in 100ms: 503 overloaded";
+    assert_eq!(retries, [scheduled, scheduled, "retry 1 ended: true"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_aborted_repetition_ends_the_retries() {
     let gate = TestBarrier::new();
     let bench = SessionBench::new([transient(), half(&gate), transient(), FakeAnswer::of_text("ok")]);
@@ -1043,26 +1057,6 @@ async fn a_choice_can_become_the_default() {
 }
 
 #[tokio::test]
-async fn a_name_is_one_line_and_survives() {
-    let bench = SessionBench::new(texts(["ok"]));
-    let mut session = bench.start().await;
-    let name = |name: &str| SessionCommand::SetName { name: name.to_owned() };
-    session.request(name(" two\r\nlines ")).await.unwrap();
-    assert_eq!(session.handle.state().name.as_deref(), Some("two lines"));
-    assert!(!session.path().exists(), "a name alone makes no file");
-    session.ask("go").await;
-    assert_eq!(session.on_disk()[0], "name two lines");
-    let path = session.path();
-    session.shut_down().await;
-    let session = bench.resume(&path).await;
-    assert_eq!(session.handle.state().name.as_deref(), Some("two lines"));
-    session.request(name("")).await.unwrap();
-    assert_eq!(session.handle.state().name, None);
-}
-
-// Switching.
-
-#[tokio::test]
 async fn patterns_without_a_model_are_passed_over_and_told_once() {
     let bench = SessionBench::new([]);
     let mut session = bench.start().await;
@@ -1084,6 +1078,26 @@ async fn patterns_without_a_model_are_passed_over_and_told_once() {
         .map(|pattern| format!("Warning: models to cycle through: no model matches \"{pattern}\""));
     assert_eq!(told, expected);
 }
+
+#[tokio::test]
+async fn a_name_is_one_line_and_survives() {
+    let bench = SessionBench::new(texts(["ok"]));
+    let mut session = bench.start().await;
+    let name = |name: &str| SessionCommand::SetName { name: name.to_owned() };
+    session.request(name(" two\r\nlines ")).await.unwrap();
+    assert_eq!(session.handle.state().name.as_deref(), Some("two lines"));
+    assert!(!session.path().exists(), "a name alone makes no file");
+    session.ask("go").await;
+    assert_eq!(session.on_disk()[0], "name two lines");
+    let path = session.path();
+    session.shut_down().await;
+    let session = bench.resume(&path).await;
+    assert_eq!(session.handle.state().name.as_deref(), Some("two lines"));
+    session.request(name("")).await.unwrap();
+    assert_eq!(session.handle.state().name, None);
+}
+
+// Switching.
 
 #[tokio::test]
 async fn a_new_session_keeps_what_was_said_in_the_old_one() {

@@ -332,7 +332,8 @@ impl<'s> Compacting<'s> {
             system_message: run::replayed_system(&ai::system_state(&messages), now_ms),
             extra: Extra::new(),
         })));
-        session.run.on_compacted();
+        // The next answer counts what is left.
+        session.run.estimate_context(None);
         session.cache.on_prefix_change("the conversation was compacted");
         if cost_usd > 0.0 {
             session.outbox.notice(NoticeLevel::Info, format!("Writing the summary cost ${cost_usd:.4}."));

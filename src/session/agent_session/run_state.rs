@@ -241,12 +241,6 @@ impl RunState {
         !std::mem::replace(&mut self.overflow_recovered, true)
     }
 
-    /// Records that a summary replaced the beginning: the context use is
-    /// unknown until the next answer.
-    pub(super) fn on_compacted(&mut self) {
-        self.estimate_context(None);
-    }
-
     // Retries and repairs.
 
     pub(super) fn decide(
@@ -283,6 +277,11 @@ impl RunState {
             let final_error = Some(error);
             self.outbox.send(SessionEvent::RetryEnded { success: false, attempt, final_error });
         }
+    }
+
+    /// Lets the retries begin anew, because the user said something else.
+    pub(super) fn on_user_message(&mut self) {
+        self.recovery.on_user_message();
     }
 
     pub(super) fn may_repair(&self) -> Option<Breadth> {

@@ -115,6 +115,7 @@ impl AgentSession {
             AgentEvent::MessageEnd(message) => self.on_message_end(message),
             AgentEvent::MessageStart(message) if matches!(**message, Message::User(_)) => {
                 self.queue.on_message_start();
+                self.run.on_user_message();
             }
             _ => {}
         }
