@@ -18,6 +18,8 @@ pub struct Field {
     /// In bytes.
     cursor: usize,
     is_hidden: bool,
+    /// Whether text takes the place of what is there.
+    is_selected: bool,
 }
 
 impl Field {
@@ -38,6 +40,11 @@ impl Field {
         Self { is_hidden: true, ..Self::default() }
     }
 
+    /// Selects the text: what is typed next replaces it, and any other key keeps it.
+    pub fn select(&mut self) {
+        self.is_selected = !self.text.is_empty();
+    }
+
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -53,6 +60,10 @@ impl Field {
     /// Handles typed or pasted text, without line breaks, and the editor's keys. `false` if the input does not
     /// concern a line of text.
     pub fn handle(&mut self, event: &InputEvent, keymap: &Keymap) -> bool {
+        let is_input = matches!(event, InputEvent::Paste(_) | InputEvent::Key(_));
+        if is_input && std::mem::take(&mut self.is_selected) && replaces(event) {
+            self.clear();
+        }
         match event {
             InputEvent::Paste(text) => self.insert(text),
             InputEvent::Key(key) => match Chord::typed(key) {
@@ -163,13 +174,27 @@ impl Field {
         let is_visible = |cells: &Range<usize>| cells.start >= first && cells.end <= first + room;
         let visible = clusters.iter().filter(|(cells, _)| is_visible(cells));
         let visible: String = visible.map(|(_, shown)| *shown).collect();
-        let mut row = Row::from_runs([
-            Run::new(mark, theme.style(Token::Muted)),
-            Run::new(visible, theme.style(Token::Text)),
-        ]);
+        let mut text = theme.style(Token::Text);
+        if self.is_selected {
+            text = text.patch(theme.style(Token::SelectedBg));
+        }
+        let mut row = Row::from_runs([Run::new(mark, theme.style(Token::Muted)), Run::new(visible, text)]);
         row.clip(columns.max(1));
         let column = u16::try_from(width(mark) + caret - first).unwrap_or(u16::MAX);
         (row, column.min(columns.saturating_sub(1)))
+    }
+}
+
+/// Whether the input is text.
+fn replaces(event: &InputEvent) -> bool {
+    match event {
+        InputEvent::Paste(text) => !text.is_empty(),
+        InputEvent::Key(key) => Chord::typed(key).is_some(),
+        InputEvent::Mouse(_)
+        | InputEvent::Resize(_)
+        | InputEvent::Focus(_)
+        | InputEvent::Answered
+        | InputEvent::PasteWaits => false,
     }
 }
 

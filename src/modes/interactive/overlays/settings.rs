@@ -35,7 +35,11 @@ impl Edit {
     fn new(setting: &'static Setting, value: &Value) -> Self {
         let is_json = value.as_str().is_some_and(|text| text.contains(char::is_control));
         let typed = if is_json { value.to_string() } else { as_typed(value) };
-        Self { setting, field: Field::with_text(&typed), is_json, problem: None }
+        let mut field = Field::with_text(&typed);
+        if value.is_number() {
+            field.select();
+        }
+        Self { setting, field, is_json, problem: None }
     }
 
     fn value(&self) -> Result<Value, String> {
@@ -279,6 +283,20 @@ mod tests {
         assert_eq!(changed("defaultTools", &keys), expected("defaultTools", tools));
         let reset = (KeyCode::Char('r'), KeyModifiers::CONTROL);
         assert_eq!(changed("quietStartup", &[reset]), Some(("quietStartup".to_owned(), None)));
+    }
+
+    #[test]
+    fn digit_replaces_a_number_and_other_keys_keep_it() {
+        let key = |code| (code, KeyModifiers::NONE);
+        let changed = |keys: &[(KeyCode, KeyModifiers)]| {
+            let changed = press(&mut dialog("compaction.reserveTokens", vec![]), keys);
+            changed.and_then(|(_, value)| value).map(|value| value.to_string()).unwrap_or_default()
+        };
+        let five = key(KeyCode::Char('5'));
+        assert_eq!(changed(&[ENTER, ENTER]), "16384");
+        assert_eq!(changed(&[ENTER, five, five, ENTER]), "55");
+        assert_eq!(changed(&[ENTER, key(KeyCode::Backspace), five, ENTER]), "16385");
+        assert_eq!(changed(&[ENTER, key(KeyCode::Right), five, ENTER]), "163845");
     }
 
     #[test]
