@@ -77,10 +77,12 @@ impl Narrator {
             }
             SessionEvent::QueueChanged => self.on_queue(state),
             SessionEvent::CompactionStarted { .. } => one("Summarising the conversation."),
+            SessionEvent::CompactionEnded { aborted: true, .. } => {
+                one("The summary was cancelled; nothing was changed.")
+            }
             SessionEvent::CompactionEnded { error: Some(error), .. } => {
                 one(format!("Error: no summary: {error}"))
             }
-            SessionEvent::CompactionEnded { aborted: true, .. } => one("The summary was cancelled."),
             SessionEvent::CompactionEnded { .. } => one("The conversation is summarised."),
             SessionEvent::SummaryRetryStarted { source: SummarySource::Compaction(_) } => Vec::new(),
             SessionEvent::BashStarted { command, .. } => {
@@ -423,7 +425,7 @@ mod tests {
     use serde_json::json;
 
     use crate::ai::{Api, Millis, ThinkingLevel, UserMessage};
-    use crate::session::{PromptDraft, TakenQueue};
+    use crate::session::{CompactionReason, PromptDraft, TakenQueue};
 
     use super::*;
 
@@ -441,6 +443,21 @@ mod tests {
         assert_eq!(shortened("abcdef", 6), "abcdef");
         assert_eq!(shortened("abcdefg", 6), "ab…efg");
         assert_eq!(shortened("e\u{301}👩‍💻cdef👩‍💻", 6), "e\u{301}👩‍💻…ef👩‍💻");
+    }
+
+    #[test]
+    fn cancelled_summary_is_no_error() {
+        let ended = |aborted: bool, error: Option<&str>| SessionEvent::CompactionEnded {
+            reason: CompactionReason::Manual,
+            aborted,
+            error: error.map(str::to_owned),
+            will_retry: false,
+            tokens_after: None,
+        };
+        let said = |event: SessionEvent| Narrator::default().on_event(&event, &state()).concat();
+        assert_eq!(said(ended(true, Some("cancelled"))), "The summary was cancelled; nothing was changed.");
+        assert_eq!(said(ended(false, Some("no key"))), "Error: no summary: no key");
+        assert_eq!(said(ended(false, None)), "The conversation is summarised.");
     }
 
     #[test]
