@@ -38,12 +38,15 @@ pub(super) fn adopt_size<W: Write>(
     let Some(places) = places.or(own_places.as_ref()) else { return };
     let mut size = terminal.known_size().unwrap_or_else(|| ui.screen.size());
     let mut cursor = None;
-    for _ in 0..SIZE_RETRIES {
+    for n in 0..SIZE_RETRIES {
         ui.lay_out_at(app, size, places);
         let report = terminal.ask_screen();
         cursor = report.cursor;
         let Some(other) = report.size.filter(|other| *other != size) else { break };
-        ui.screen.had_size(SizeSeen::Between(size));
+        // What the system knows may be from before the last frame.
+        if n > 0 {
+            ui.screen.had_size(SizeSeen::Between(size));
+        }
         size = other;
     }
     ui.follow_size(app, size, cursor, places);
