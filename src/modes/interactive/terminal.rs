@@ -23,7 +23,7 @@ use super::external_editor::{Edited, ExternalEditor};
 use super::over_screen::{self, MainScreen, OverScreen};
 use super::pictures::PictureGallery;
 use super::size::{self, ScreenSensor};
-use super::transcript::{Places, SettledEnd};
+use super::transcript::{LeftRows, Places};
 use super::ui::{self, Ui};
 
 /// How long rows must not have moved before pictures are drawn over them.
@@ -50,9 +50,8 @@ pub(super) struct Terminal {
     over: Option<OverScreen<TerminalOutput>>,
     /// The alternate screen, while pi uses it.
     full: Option<FullscreenWindow<TerminalOutput>>,
-    /// Where the rows end that are on the main screen or in its scrollback, while pi is
-    /// fullscreen; `None` if there are none.
-    left_at: Option<SettledEnd>,
+    /// What is on the main screen while pi is fullscreen.
+    left: LeftRows,
     has_drawn_inline: bool,
     /// The size that the system knew when the screen last followed it; the terminal's may be newer.
     known_size: Option<Size>,
@@ -127,7 +126,7 @@ impl Terminal {
             input,
             over: None,
             full: None,
-            left_at: None,
+            left: LeftRows::default(),
             has_drawn_inline: false,
             known_size,
             is_guarded: false,
@@ -235,7 +234,7 @@ impl Terminal {
     fn enter_fullscreen(&mut self, app: &mut App) -> io::Result<()> {
         self.return_to_main(app)?;
         if self.has_drawn_inline {
-            self.left_at = self.ui.leave(app)?;
+            self.left = self.ui.leave(app)?;
         }
         // Rows that have left memory are read again when they are needed.
         app.transcript.on_pushed(0);
@@ -250,7 +249,7 @@ impl Terminal {
         self.full = None;
         self.guard.set_fullscreen(false)?;
         let place = self.returned();
-        self.ui.continue_after(app, self.left_at.take(), place);
+        self.ui.continue_after(app, &std::mem::take(&mut self.left), place);
         Ok(())
     }
 

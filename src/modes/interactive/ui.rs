@@ -19,7 +19,7 @@ use super::fullscreen;
 use super::layout::{Page, editor_rows};
 use super::overlays::Drawn;
 use super::pending;
-use super::transcript::{Places, SettledEnd, continue_after, freeze, freeze_at, keep_places};
+use super::transcript::{LeftRows, Places, continue_after, freeze, freeze_at, keep_places, left_rows};
 
 /// The painter and the rows below the transcript. `W` is the terminal, or an emulator
 /// in tests.
@@ -203,21 +203,22 @@ impl<W: Write> Ui<W> {
         self.screen.release(&page)
     }
 
-    /// The same before pi draws on another screen. Returns the end of the rows that stay here.
-    pub(super) fn leave(&mut self, app: &App) -> io::Result<Option<SettledEnd>> {
+    /// The same before pi draws on another screen. Returns the rows that stay here.
+    pub(super) fn leave(&mut self, app: &mut App) -> io::Result<LeftRows> {
+        let places = app.transcript.places(self.screen.rows_in_view());
         self.release(app)?;
-        Ok(SettledEnd::of(&app.transcript))
+        Ok(LeftRows::new(&app.transcript, places))
     }
 
-    /// Continues after `end`, where the last program left the cursor; a frame must follow.
+    /// Continues after the rows that were left, where the last program left the cursor; a frame must follow.
     pub(super) fn continue_after(
         &mut self,
         app: &mut App,
-        end: Option<SettledEnd>,
+        left: &LeftRows,
         (size, cursor): (Size, Position),
     ) {
-        let row = continue_after(&mut app.transcript, end, size.width, &app.theme, app.now);
-        self.screen.resume_at(row, size, cursor);
+        let row = continue_after(&mut app.transcript, left, size.width, &app.theme, app.now);
+        self.screen.resume_at(row, size, cursor, &left_rows(&app.transcript, left));
     }
 }
 

@@ -493,7 +493,8 @@ fn leaving_with_rows_that_left_memory_begins_with_a_line_about_them() {
     let (mut stage, _) = grown(700, 670);
     let (theme, transcript) = (&stage.app.theme, &mut stage.app.transcript);
     let now = std::time::Duration::ZERO;
-    let row = super::super::transcript::continue_after(transcript, None, 60, theme, now);
+    let none = super::super::transcript::LeftRows::default();
+    let row = super::super::transcript::continue_after(transcript, &none, 60, theme, now);
     assert_eq!(row, 0);
     let rows: Vec<String> = (0..transcript.len()).map(|row| transcript.row(row).text()).collect();
     let lead = rows.iter().position(|row| row.contains("earlier entries hidden (/transcript to show)"));

@@ -10,6 +10,7 @@ use super::super::over_screen::MainScreen;
 use super::super::size::{ScreenSensor, adopt_size};
 use super::super::transcript::keep_places;
 use super::emulators::reflowing_terminal::{Emulator, ReflowingTerminal};
+use super::emulators::virtual_terminal::VirtualTerminal;
 use super::late_size::LateScreen;
 use super::*;
 
@@ -147,7 +148,7 @@ fn be_in_fullscreen<T: Emulator>(
     size: Size,
 ) {
     let app = &mut screen.stage.app;
-    let end = screen.ui.leave(app).unwrap();
+    let left = screen.ui.leave(app).unwrap();
     app.transcript.on_pushed(0);
     screen.terminal.resize(size);
     screen.terminal.known = size;
@@ -157,7 +158,7 @@ fn be_in_fullscreen<T: Emulator>(
     let app = &mut screen.stage.app;
     app.transcript.layout(size.width, &app.theme, app.now);
     let cursor = screen.terminal.ask_screen().cursor.unwrap();
-    screen.ui.continue_after(&mut screen.stage.app, end, (size, cursor));
+    screen.ui.continue_after(&mut screen.stage.app, &left, (size, cursor));
     screen.draw();
 }
 
@@ -223,6 +224,8 @@ fn run<T: Emulator>(form: Form, traits: ReflowTraits, steps: &[Step], is_right: 
     if let Some(answer) = answer {
         answer.end(&mut screen, &mut words);
     }
+    // Terminals that cut show the whole of their rows again.
+    screen.terminal.resize(Size::new(200, 40));
     screen.check(&is_right);
     let (scrollback, rows) = screen.terminal.terminal.0.borrow_mut().lines();
     let text = [scrollback, rows].concat().join("\n");
@@ -293,6 +296,17 @@ proptest! {
     #[test]
     fn each_word_of_a_long_text_is_there_once_after_fullscreen(form in forms(), steps in steps_in_fullscreen()) {
         run::<ReflowingTerminal>(form, ReflowTraits::of("tmux"), &steps, |count| count == 1);
+    }
+
+    /// It cuts rows. Those that are drawn again begin with a whole row, of which a part may be in the scrollback.
+    #[test]
+    fn each_word_of_a_long_text_is_there_after_fullscreen_in_a_narrower_xterm(form in forms(), steps in steps_in_fullscreen()) {
+        let same_height = |step: Step| match step {
+            Step::Fullscreen(n_words, width, _) | Step::List(n_words, width, _) => Step::Fullscreen(n_words, width, 30),
+            other => other,
+        };
+        let steps: Vec<Step> = steps.into_iter().map(same_height).collect();
+        run::<VirtualTerminal>(form, ReflowTraits::of("xterm"), &steps, |count| count >= 1);
     }
 
     #[test]

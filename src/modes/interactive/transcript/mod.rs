@@ -44,8 +44,8 @@ pub(super) use places::{MovedRows, Places};
 pub(super) use remarks::{EntryPlace, Remarks, RemarksBetween};
 pub(super) use render::{RenderCx, ViewSettings};
 pub(super) use scrolling::{
-    RowPlace, SettledEnd, continue_after, draw_earlier, keep_places, keep_since, open_part, open_whole,
-    release,
+    LeftRows, RowPlace, continue_after, draw_earlier, keep_places, keep_since, left_rows, open_part,
+    open_whole, release,
 };
 
 /// The conversation of a session, ready to be shown.

@@ -8,12 +8,12 @@ use crate::tui::term::RowMark;
 use crate::tui::text::LinePlace;
 use crate::tui::theme::Theme;
 
-use super::Places;
 use super::Transcript;
 use super::apply::show_between;
 use super::cells::UserCell;
 use super::remarks::{EntryPlace, Remarks, RemarksBetween};
 use super::render::RenderCx;
+use super::{MovedRows, Places};
 
 /// The place of a row: its cell, and where it is there.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -152,9 +152,24 @@ pub(in super::super) fn release(transcript: &mut Transcript, n_messages: usize) 
     transcript.cells.release(n_messages);
 }
 
+/// What is on the main screen while pi draws on another one.
+#[derive(Debug, Default)]
+pub(in super::super) struct LeftRows {
+    /// The end of its settled rows; `None` if there are none.
+    end: Option<SettledEnd>,
+    /// The rows in view.
+    places: Places,
+}
+
+impl LeftRows {
+    pub(in super::super) fn new(transcript: &Transcript, places: Places) -> Self {
+        Self { end: SettledEnd::of(transcript), places }
+    }
+}
+
 /// The end of the settled rows, whatever the width.
 #[derive(Debug, Clone, PartialEq)]
-pub(in super::super) struct SettledEnd {
+struct SettledEnd {
     cell: usize,
     place: EndPlace,
 }
@@ -169,7 +184,7 @@ enum EndPlace {
 
 impl SettledEnd {
     /// `None` if no row is settled.
-    pub(in super::super) fn of(transcript: &Transcript) -> Option<Self> {
+    fn of(transcript: &Transcript) -> Option<Self> {
         let last = transcript.stable().checked_sub(1)?;
         let (cell, _) = transcript.cells.cell_at(last)?;
         let place = if transcript.cells.is_settled(cell) {
@@ -184,30 +199,36 @@ impl SettledEnd {
     }
 }
 
-/// Lays the transcript out for a screen that has the rows up to `end`, and returns the first row
+/// The new rows of what is on the main screen, after [`continue_after`].
+pub(in super::super) fn left_rows<'a>(transcript: &'a Transcript, left: &'a LeftRows) -> MovedRows<'a> {
+    transcript.moved(&left.places)
+}
+
+/// Lays the transcript out for a screen that has the rows of `left`, and returns the first row
 /// that it does not have. The line about hidden entries stands for those that are not in memory.
 pub(in super::super) fn continue_after(
     transcript: &mut Transcript,
-    end: Option<SettledEnd>,
+    left: &LeftRows,
     width: u16,
     theme: &Theme,
     now: Duration,
 ) -> usize {
-    let cell = end.as_ref().map_or(0, |end| end.cell);
+    let cell = left.end.as_ref().map_or(0, |end| end.cell);
     let has_rows = |transcript: &Transcript| !transcript.cells.rows_of(cell).is_empty();
     if transcript.cells.has_released() || !has_rows(transcript) {
-        transcript.cells.redraw_since(cell);
+        let first = left.places.first_cell().unwrap_or(cell);
+        transcript.cells.redraw_since(cell.min(first));
     }
     transcript.layout(width, theme, now);
-    match end {
-        Some(end) if has_rows(transcript) => match end.place {
+    match &left.end {
+        Some(end) if has_rows(transcript) => match &end.place {
             EndPlace::EndOfCell => transcript.cells.start_of(cell + 1),
             EndPlace::Within(place) => {
-                transcript.cells.freeze_at(cell, place);
+                transcript.cells.freeze_at(cell, place.clone());
                 transcript.layout(width, theme, now);
                 transcript.cells.frozen_end(cell)
             }
-            EndPlace::After(last) => transcript.row_of(&last) + 1,
+            EndPlace::After(last) => transcript.row_of(last) + 1,
         },
         Some(_) => transcript.cells.rows_of(0).len(),
         None => 0,

@@ -162,8 +162,8 @@ pub struct InlineWindow<W> {
     due: Due,
     /// The document was replaced.
     start: Option<StartOver>,
-    /// The rows that [`Self::release`] left on the screen.
-    released: Option<Picture>,
+    /// The rows that [`Self::release`] left on the screen, and which row of the document the first one was.
+    released: Option<(Picture, usize)>,
     /// The last rows of other documents that are above the window, as far as they are known.
     above: Vec<Row>,
 }
@@ -406,7 +406,8 @@ impl<W: Write> InlineWindow<W> {
         self.pushed = self.pushed.max(document.stable());
         let cursor = Position::new(0, row);
         let shapes = (self.origin..row).map(|y| self.canvas.shape(y)).chain([RowShape::default()]);
-        self.released = Some(Picture { used: row, cursor, shapes: shapes.collect(), ..self.picture() });
+        let picture = Picture { used: row, cursor, shapes: shapes.collect(), ..self.picture() };
+        self.released = Some((picture, top));
         self.sizes.clear();
         self.origin = row;
         self.shown = Shown { top: self.pushed, used: row, ..Shown::default() };
@@ -431,17 +432,25 @@ impl<W: Write> InlineWindow<W> {
 
     /// The same at document row `row`, whatever was laid out anew since then, below the rows that were left. Nobody
     /// wrote to the screen in the meantime; some terminals leave the cursor where it was when they move its row.
-    pub fn resume_at(&mut self, row: usize, size: Size, cursor: Position) {
+    /// Those that cut rows get theirs once more.
+    pub fn resume_at(&mut self, row: usize, size: Size, cursor: Position, rows: &dyn Relayout) {
+        let sizes = std::mem::take(&mut self.sizes);
+        let released = self.released.take();
+        self.resume(size, cursor);
+        let mut row = row;
+        if let Some((picture, top)) = released {
+            let picture = Picture { sizes, ..picture };
+            self.origin = picture.lowest_end(size, cursor, &self.traits).min(self.height());
+            let cut = picture.first_cut(size, cursor, &self.traits);
+            if let (Some((n, line)), None) = (cut, &self.start) {
+                row = exact_or_near(rows, top + n).min(row);
+                self.origin = line.min(self.height());
+            }
+        }
         if self.start.is_none() {
             (self.pushed, self.n_borrowed) = (row, 0);
         }
-        let sizes = std::mem::take(&mut self.sizes);
-        let released = self.released.take().map(|picture| Picture { sizes, ..picture });
-        self.resume(size, cursor);
-        if let Some(picture) = released {
-            self.origin = picture.lowest_end(size, cursor, &self.traits).min(self.height());
-            self.shown.used = self.origin;
-        }
+        self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
     }
 
     /// Resumes where another program left the cursor after it wrote to the screen while this process was

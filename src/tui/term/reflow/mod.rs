@@ -276,6 +276,18 @@ impl Picture {
         end.and_then(|end| u16::try_from(end.max(0)).ok()).map_or(height, |end| end.min(height))
     }
 
+    /// The first row of them on a screen of `size`, and its screen row there, if the terminal cuts rows.
+    pub(super) fn first_cut(
+        &self,
+        size: Size,
+        reply: Position,
+        traits: &ReflowTraits,
+    ) -> Option<(usize, u16)> {
+        let found = (traits.reflows == Some(false)).then(|| self.positions(size, Some(reply), traits))?;
+        let tops = found.first()?.tops.iter().take(self.n_rows()).enumerate();
+        tops.filter_map(|(n, top)| Some((n, u16::try_from(*top).ok()?))).next()
+    }
+
     /// The traits after a change that only `found` explains.
     pub(super) fn learned(&self, size: Size, found: &[Positions], traits: ReflowTraits) -> ReflowTraits {
         let is_sensed = self.is_full() && size.height == self.size.height && size.width < self.size.width;
