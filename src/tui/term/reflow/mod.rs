@@ -102,6 +102,11 @@ impl RowShape {
         if with_styled { &self.widths } else { self.widths.get(..self.n_plain).unwrap_or_default() }
     }
 
+    /// Whether column `x` is beyond the text.
+    fn ends_before(&self, x: u16, with_styled: bool) -> bool {
+        self.widths(with_styled).iter().sum::<u16>() < x
+    }
+
     /// Rows this one takes on a screen of `width`.
     fn n_rows(&self, width: u16, with_styled: bool) -> i64 {
         flow(self.widths(with_styled), width).0.max(1)
@@ -415,9 +420,13 @@ impl Picture {
     fn is_column_as_expected(&self, size: Size, reply: Option<Position>, styles: &[bool]) -> bool {
         let at = usize::from(self.cursor.y.saturating_sub(self.origin));
         let (Some(shape), Some(reply)) = (self.shapes.get(at), reply) else { return false };
-        let column = |styled: &bool| shape.place_of(self.cursor.x, size.width, *styled).1;
-        !self.cursor.x.is_multiple_of(size.width.max(1))
-            && styles.iter().all(|styled| column(styled) == reply.x)
+        let is_expected = |styled: &bool| {
+            let (row, column) = shape.place_of(self.cursor.x, size.width, *styled);
+            let (n_rows, used) = flow(shape.widths(*styled), size.width);
+            // tmux puts a cursor that is beyond the text, as after a blank, at its end.
+            column == reply.x || row + 1 == n_rows && used == reply.x && shape.ends_before(self.cursor.x, *styled)
+        };
+        !self.cursor.x.is_multiple_of(size.width.max(1)) && styles.iter().all(is_expected)
     }
 
     /// Whether the cursor is on no text and may be where it was, although its row moved. If it
@@ -591,6 +600,19 @@ mod tests {
         let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 3)), &ReflowTraits::of("tmux"));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].tops, [1, 2, 3, 4, 6]);
+    }
+
+    /// tmux puts the cursor at the end of the text.
+    #[test]
+    fn cursor_after_a_blank_is_certain_wherever_it_is_put() {
+        let size = Size::new(60, 24);
+        for x in [10, 11] {
+            let mut picture = full(80, vec![row(40, 0), row(80, 0), row(70, 0), row(80, 0)]);
+            (picture.size.height, picture.cursor) = (24, Position::new(71, 2));
+            let found = picture.positions(size, Some(Position::new(x, 4)), &ReflowTraits::of("tmux"));
+            assert_eq!(found.len(), 1, "{x}");
+            assert_eq!(found[0].tops, [0, 1, 3, 5, 7], "{x}");
+        }
     }
 
     /// It may show blank rows at its end when it becomes higher.
