@@ -40,7 +40,7 @@ impl Field {
         Self { is_hidden: true, ..Self::default() }
     }
 
-    /// Selects the text: what is typed next replaces it, and any other key keeps it.
+    /// Selects the text: what is typed next replaces it, and keys that move keep it.
     pub fn select(&mut self) {
         self.is_selected = !self.text.is_empty();
     }
@@ -61,8 +61,16 @@ impl Field {
     /// concern a line of text.
     pub fn handle(&mut self, event: &InputEvent, keymap: &Keymap) -> bool {
         let is_input = matches!(event, InputEvent::Paste(_) | InputEvent::Key(_));
-        if is_input && std::mem::take(&mut self.is_selected) && replaces(event) {
-            self.clear();
+        if is_input && std::mem::take(&mut self.is_selected) {
+            if replaces(event) {
+                self.clear();
+            } else if let InputEvent::Key(key) = event
+                && let Some(EditorAction::DeleteCharBackward | EditorAction::DeleteCharForward) =
+                    keymap.lookup(Context::Editor, key).and_then(EditorAction::from_id)
+            {
+                self.clear();
+                return true;
+            }
         }
         match event {
             InputEvent::Paste(text) => self.insert(text),
@@ -118,6 +126,9 @@ impl Field {
 
     fn insert(&mut self, text: &str) {
         let room = LIMIT_CHARS.saturating_sub(self.text.chars().count());
+        let lines: Vec<&str> = text.lines().collect();
+        // A secret has no blanks.
+        let text = lines.join(if self.is_hidden { "" } else { " " });
         let text: String = text.chars().filter(|c| !c.is_control()).take(room).collect();
         self.text.insert_str(self.cursor, &text);
         self.cursor += text.len();
@@ -230,14 +241,14 @@ mod tests {
         let mut field = Field::plain();
         paste(&mut field, "ab\r\ncd\u{1b}");
         press(&mut field, "世");
-        assert_eq!(field.text(), "abcd世");
+        assert_eq!(field.text(), "ab cd世");
         let (row, column) = field.render(8, &theme());
-        assert_eq!((row.text().as_str(), column), ("> bcd世", 7));
+        assert_eq!((row.text().as_str(), column), (">  cd世", 7));
         for key in ["enter", "up", "ctrl+c", "f5"] {
             let key: Chord = key.parse().unwrap();
             assert!(!field.handle(&InputEvent::Key(key.event()), &keymap()), "{key}");
         }
-        assert_eq!(field.text(), "abcd世");
+        assert_eq!(field.text(), "ab cd世");
     }
 
     #[test]

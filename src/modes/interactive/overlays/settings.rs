@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn digit_replaces_a_number_and_other_keys_keep_it() {
+    fn digit_replaces_a_number_and_keys_that_move_keep_it() {
         let key = |code| (code, KeyModifiers::NONE);
         let changed = |keys: &[(KeyCode, KeyModifiers)]| {
             let changed = press(&mut dialog("compaction.reserveTokens", vec![]), keys);
@@ -295,7 +295,8 @@ mod tests {
         let five = key(KeyCode::Char('5'));
         assert_eq!(changed(&[ENTER, ENTER]), "16384");
         assert_eq!(changed(&[ENTER, five, five, ENTER]), "55");
-        assert_eq!(changed(&[ENTER, key(KeyCode::Backspace), five, ENTER]), "16385");
+        assert_eq!(changed(&[ENTER, key(KeyCode::Backspace), five, ENTER]), "5");
+        assert_eq!(changed(&[ENTER, key(KeyCode::Delete), five, ENTER]), "5");
         assert_eq!(changed(&[ENTER, key(KeyCode::Right), five, ENTER]), "163845");
     }
 

@@ -424,7 +424,8 @@ impl Picture {
             let (row, column) = shape.place_of(self.cursor.x, size.width, *styled);
             let (n_rows, used) = flow(shape.widths(*styled), size.width);
             // tmux puts a cursor that is beyond the text, as after a blank, at its end.
-            column == reply.x || row + 1 == n_rows && used == reply.x && shape.ends_before(self.cursor.x, *styled)
+            column == reply.x
+                || row + 1 == n_rows && used == reply.x && shape.ends_before(self.cursor.x, *styled)
         };
         !self.cursor.x.is_multiple_of(size.width.max(1)) && styles.iter().all(is_expected)
     }
