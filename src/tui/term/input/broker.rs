@@ -31,6 +31,8 @@ const ANSWER_AGE: Duration = Duration::from_secs(2);
 const TAIL_LIMIT: Duration = Duration::from_millis(250);
 /// How long an Escape waits at least while answers are due, which all begin with one.
 const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(250);
+/// The same for terminals with kitty's keyboard protocol, whose Escape key sends more than that.
+const KITTY_ESCAPE_WAIT: Duration = Duration::from_millis(100);
 /// How long the start of a string waits at least for the rest: the terminal sent it in two pieces, or somebody
 /// pressed Alt with a key that is seldom bound.
 const START_WAIT: Duration = Duration::from_millis(100);
@@ -334,6 +336,7 @@ impl InputBroker {
             true if is_answer_due => ANSWER_START_WAIT,
             true => START_WAIT,
             false if is_answer_due => ANSWER_ESCAPE_WAIT,
+            false if self.answers.has_kitty_keys => KITTY_ESCAPE_WAIT,
             false => Duration::ZERO,
         };
         let holds = self.parser.holds_escape() || self.parser.holds_start();
@@ -580,6 +583,19 @@ mod tests {
         tokio::time::advance(ANSWER_AGE).await;
         broker.understand(b"\x1b");
         assert_eq!(broker.escape_at, Some(Instant::now() + ESCAPE_WAIT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn escape_is_the_start_of_more_in_a_terminal_with_kitty_keys() {
+        let (mut broker, _keys) = broker();
+        broker.answers.has_kitty_keys = true;
+        broker.understand(b"\x1b");
+        tokio::time::advance(KITTY_ESCAPE_WAIT - Duration::from_millis(1)).await;
+        assert_eq!(broker.escape_at, Some(Instant::now() + Duration::from_millis(1)));
+        broker.understand(b"[200~pasted\x1b[201~");
+        broker.understand(b"\x1b[27u");
+        let events: Vec<InputEvent> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+        assert_eq!(events, [InputEvent::Paste("pasted".to_owned()), key(KeyCode::Esc)]);
     }
 
     #[tokio::test(start_paused = true)]
