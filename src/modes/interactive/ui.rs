@@ -237,7 +237,8 @@ pub(super) fn draw_fullscreen<W: Write>(app: &mut App, window: &mut FullscreenWi
     let Size { width, height } = size;
     let dock = compose_dock(app, width, height);
     let page = usize::from(height).saturating_sub(dock.rows.len());
-    let (mut rows, in_transcript) = fullscreen::render(app, width, page);
+    let n_blank = dock.rows.iter().take_while(|row| row.text().trim().is_empty()).count();
+    let (mut rows, in_transcript) = fullscreen::render(app, width, page, n_blank);
     rows.extend_from_slice(&dock.rows);
     let narrow = |row: usize| u16::try_from(row).unwrap_or(u16::MAX);
     let mut cursor = in_transcript.unwrap_or((narrow(page + dock.cursor.0), dock.cursor.1));

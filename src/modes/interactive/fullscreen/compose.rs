@@ -61,7 +61,9 @@ impl Viewport<'_> {
         let cursor = last_row::cursor(state, &spots, page, screen_width, (&app.theme, &app.keymap));
         let first_recent = spots.iter().find(|spot| spot.part == RECENT);
         app.top_row = first_recent.map_or(0, |spot| spot.row);
-        state.shown = Shown { spots, page, width, screen_width, has_scrollbar: bar.is_some(), label };
+        let n_blank_below = state.shown.n_blank_below;
+        state.shown =
+            Shown { spots, page, n_blank_below, width, screen_width, has_scrollbar: bar.is_some(), label };
         if state.top.is_none() {
             state.see_all(&app.transcript);
         }

@@ -357,5 +357,6 @@ fn point(view: &Fullscreen, column: u16, row: usize) -> Option<Point> {
 /// The same; the end of the text for the rows of the screen below it.
 fn point_or_end(view: &Fullscreen, column: u16, row: usize) -> Option<Point> {
     let end = || Some(Point { spot: *view.shown.spots.last()?, column: u16::MAX });
-    point(view, column, row).or_else(|| end().filter(|_| row < view.shown.page))
+    let rows = view.shown.page + view.shown.n_blank_below;
+    point(view, column, row).or_else(|| end().filter(|_| row < rows))
 }

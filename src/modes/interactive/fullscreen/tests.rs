@@ -78,6 +78,9 @@ struct Stage {
     copied: Vec<String>,
 }
 
+/// Rows at the top of the dock.
+const BLANK_ROWS: usize = 2;
+
 impl Stage {
     fn new(texts: &[(String, String)], size: Size) -> Self {
         Self::of(session(texts), size)
@@ -121,7 +124,7 @@ impl Stage {
     fn rows(&mut self) -> Vec<Row> {
         loop {
             let page = usize::from(self.size.height);
-            let (rows, _) = render(&mut self.app, self.size.width, page);
+            let (rows, _) = render(&mut self.app, self.size.width, page, BLANK_ROWS);
             assert_eq!(rows.len(), page);
             assert!(rows.iter().all(|row| row.width() <= usize::from(self.size.width)));
             let wanted = take_wanted(&mut self.app);
@@ -820,6 +823,22 @@ fn one_click_selects_nothing() {
 }
 
 #[test]
+fn drag_may_begin_on_the_blank_rows_above_the_prompt() {
+    let lines: Vec<String> = (0..90).map(|n| format!("line {n}\n\n")).collect();
+    let mut stage = answer(&lines.concat());
+    let (x, y) = stage.find("line 89");
+    let page = stage.view().shown.page;
+    for row in [page, page + 1] {
+        stage.copied.clear();
+        stage.drag((3, row), (x, y));
+        assert_eq!(stage.copied, ["line 89"], "{row}");
+    }
+    stage.copied.clear();
+    stage.drag((3, page + 2), (x, y));
+    assert_eq!(stage.copied, [""; 0]);
+}
+
+#[test]
 fn blank_rows_at_the_ends_of_a_selection_are_not_copied() {
     let mut stage = answer("first\n\nsecond");
     let (x, y) = stage.find("first");
@@ -1326,7 +1345,7 @@ fn a_long_query_leaves_room_for_what_was_found() {
     assert_eq!(screen[39], " Search: graph with words 1/1");
     let screen = stage.type_text("!");
     assert_eq!(screen[39], " Search: ith words! not found");
-    let (_, cursor) = render(&mut stage.app, 30, 40);
+    let (_, cursor) = render(&mut stage.app, 30, 40, 0);
     assert_eq!(cursor, Some((39, 19)));
 }
 

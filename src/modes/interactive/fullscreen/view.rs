@@ -109,6 +109,8 @@ pub(super) struct Clicks {
 pub(super) struct Shown {
     pub(super) spots: Vec<Spot>,
     pub(super) page: usize,
+    /// Blank rows below them.
+    pub(super) n_blank_below: usize,
     /// Columns of the rows, and of the screen.
     pub(super) width: u16,
     pub(super) screen_width: u16,
@@ -274,17 +276,19 @@ impl Fullscreen {
 }
 
 /// Lays the transcript out and returns the rows above the dock, `page` of them, and the cursor
-/// among them, if it is there.
+/// among them, if it is there. The dock begins with `n_blank` blank rows.
 pub(in super::super) fn render(
     app: &mut App,
     screen_width: u16,
     page: usize,
+    n_blank: usize,
 ) -> (Vec<Row>, Option<(u16, u16)>) {
     let width = text_width(app, screen_width);
     let Some(mut state) = app.fullscreen.take() else { return (Vec::new(), None) };
     let mut viewport = Viewport { state: &mut state, app, page, width };
     viewport.lay_out();
     viewport.state.shown.page = page;
+    viewport.state.shown.n_blank_below = n_blank;
     viewport.perform_all();
     viewport.autoscroll();
     viewport.seek();
