@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use ratatui::layout::Position;
 
 use crate::tui::term::InlineWindow;
+use crate::tui::term::SizeSeen;
 
 use super::super::commands;
 use super::super::dialogs::AskedBy;
@@ -117,7 +118,10 @@ impl<T: Emulator> Screens<T> {
         self.terminal.0.borrow_mut().resize(size);
         self.size = size;
         match &mut self.over {
-            Some(over) => over.resize(size),
+            Some(over) => {
+                self.ui.screen.had_size(SizeSeen::Between(size));
+                over.resize(size);
+            }
             None => {
                 let cursor = self.cursor();
                 let app = &mut self.stage.app;

@@ -346,7 +346,9 @@ impl Picture {
             }
         }
         let may_cut = traits.reflows.is_none()
-            && (size.height != self.size.height || reply.is_none_or(|reply| reply.y == self.cursor.y));
+            && (size.height != self.size.height
+                || self.smallest().height < size.height
+                || reply.is_none_or(|reply| reply.y == self.cursor.y));
         if may_cut {
             models.push(Model::Rigid);
         }
