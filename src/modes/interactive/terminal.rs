@@ -452,8 +452,9 @@ impl Terminal {
                     }
                     // Before the terminal is touched, which may be gone.
                     let (text, saved) = (editor.text_after(&ended), editor.saved_text());
-                    if !ended.is_ok_and(|status| status.success()) {
-                        before.restore();
+                    match ended {
+                        Ok(status) if status.success() => before.restore_modes(),
+                        _ => before.restore(),
                     }
                     return returned_with(self.reclaim(), text, saved);
                 }

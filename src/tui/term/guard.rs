@@ -195,10 +195,21 @@ impl RememberedTerminal {
     /// Undoes what a program left that could not clean up, because it was killed: its modes, the alternate
     /// screen, the mouse. The cursor is where it was remembered.
     pub fn restore(&self) {
+        self.restore_driver();
+        drop(write_out(&undo_sequence()));
+    }
+
+    /// Undoes the modes that a program left which ended by itself. Screen and cursor are as it left them.
+    pub fn restore_modes(&self) {
+        self.restore_driver();
+        // The cursor goes to the first row with the margins.
+        drop(write_out(&[SAVE_CURSOR, NO_MARGINS, RESTORE_CURSOR, &reset_modes()].concat()));
+    }
+
+    fn restore_driver(&self) {
         if let Some(modes) = &self.0 {
             modes.restore();
         }
-        drop(write_out(&undo_sequence()));
     }
 }
 
@@ -318,16 +329,22 @@ fn leave_sequence(alternate: bool) -> String {
 
 const SAVE_CURSOR: &str = "\x1b7";
 const RESTORE_CURSOR: &str = "\x1b8";
+const NO_MARGINS: &str = "\x1b[r";
 
 /// Disables what programs on the alternate screen enable: mouse reports of all kinds, application keys, another
-/// character set, and what pi itself disables. Some of that moves the cursor, and only some terminals restore it
-/// when a program leaves the alternate screen without having entered it.
-fn undo_sequence() -> String {
+/// character set, and what pi itself disables.
+fn reset_modes() -> String {
     let mouse = "\x1b[?9l\x1b[?1000l\x1b[?1003l\x1b[?1005l\x1b[?1015l\x1b[?1016l";
     let keys = "\x1b[?1l\x1b>\x1b[?66l\x1b[=0u";
-    let text = "\x1b[r\x1b[?6l\x1b[4l\x1b[?7h\x1b(B\x0f";
+    let text = "\x1b[4l\x1b[?7h\x1b(B\x0f";
     let reset = "\x1b[0m\x1b[0 q\x1b[?25h\x1b[?1004l\x1b[?2004l\x1b[>4;0m";
-    [mouse, MOUSE_OFF, keys, text, reset, RESTORE_CURSOR, "\x1b[?1049l"].concat()
+    [mouse, MOUSE_OFF, keys, text, reset].concat()
+}
+
+/// The same, and the alternate screen with what moves the cursor: only some terminals restore it when a program leaves
+/// that screen without having entered it.
+fn undo_sequence() -> String {
+    [NO_MARGINS, "\x1b[?6l", &reset_modes(), RESTORE_CURSOR, "\x1b[?1049l"].concat()
 }
 
 #[cfg(test)]
