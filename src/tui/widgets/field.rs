@@ -60,18 +60,6 @@ impl Field {
     /// Handles typed or pasted text, without line breaks, and the editor's keys. `false` if the input does not
     /// concern a line of text.
     pub fn handle(&mut self, event: &InputEvent, keymap: &Keymap) -> bool {
-        let is_input = matches!(event, InputEvent::Paste(_) | InputEvent::Key(_));
-        if is_input && std::mem::take(&mut self.is_selected) {
-            if replaces(event) {
-                self.clear();
-            } else if let InputEvent::Key(key) = event
-                && let Some(EditorAction::DeleteCharBackward | EditorAction::DeleteCharForward) =
-                    keymap.lookup(Context::Editor, key).and_then(EditorAction::from_id)
-            {
-                self.clear();
-                return true;
-            }
-        }
         match event {
             InputEvent::Paste(text) => self.insert(text),
             InputEvent::Key(key) => match Chord::typed(key) {
@@ -93,7 +81,11 @@ impl Field {
     /// Performs an action of the editor; `false` if one line has no use for it.
     fn act(&mut self, action: EditorAction) -> bool {
         let (cursor, end) = (self.cursor, self.text.len());
+        let was_selected = std::mem::take(&mut self.is_selected);
         match action {
+            EditorAction::DeleteCharBackward | EditorAction::DeleteCharForward if was_selected => {
+                self.clear();
+            }
             EditorAction::CursorLeft => self.cursor = self.before(),
             EditorAction::CursorRight => self.cursor = self.after(),
             EditorAction::CursorWordLeft => self.cursor = self.word_before(),
@@ -125,6 +117,9 @@ impl Field {
     }
 
     fn insert(&mut self, text: &str) {
+        if std::mem::take(&mut self.is_selected) {
+            self.clear();
+        }
         let room = LIMIT_CHARS.saturating_sub(self.text.chars().count());
         let lines: Vec<&str> = text.lines().collect();
         // A secret has no blanks.
@@ -193,19 +188,6 @@ impl Field {
         row.clip(columns.max(1));
         let column = u16::try_from(width(mark) + caret - first).unwrap_or(u16::MAX);
         (row, column.min(columns.saturating_sub(1)))
-    }
-}
-
-/// Whether the input is text.
-fn replaces(event: &InputEvent) -> bool {
-    match event {
-        InputEvent::Paste(text) => !text.is_empty(),
-        InputEvent::Key(key) => Chord::typed(key).is_some(),
-        InputEvent::Mouse(_)
-        | InputEvent::Resize(_)
-        | InputEvent::Focus(_)
-        | InputEvent::Answered
-        | InputEvent::PasteWaits => false,
     }
 }
 
