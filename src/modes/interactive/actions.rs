@@ -11,6 +11,7 @@ use super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::pager;
 use super::prompt_history::HistoryEffect;
 use super::session_picker::SessionsEffect;
+use super::status::Hint;
 
 /// One action: its binding and its handler.
 pub(super) struct Action {
@@ -83,7 +84,7 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", toggle_thinking),
     action("app.thinking.cycle", "shift+tab", "Next thinking level", |app, out| {
         if app.session.model.thinking_levels().len() < 2 {
-            app.status.hint = Some(format!("{} has no thinking levels", app.session.model.id));
+            app.status.hint = Some(format!("{} has no thinking levels", app.session.model.id).into());
             return;
         }
         out.push(Effect::session(SessionCommand::CycleThinking));
@@ -212,16 +213,15 @@ fn toggle_expanded(app: &mut App, _: &mut Vec<Effect>) {
     app.transcript.set_view(view);
     // Fullscreen shows all of it so, on the main screen some has been written.
     if app.fullscreen.is_some() {
-        app.status.hint = Some(format!("tool output is {hint}"));
+        app.status.hint = Some(format!("tool output is {hint}").into());
         return;
     }
+    let shortest = format!("{hint} from here on");
     app.status.hint = Some(if key.is_empty() {
-        format!("tool output is {hint} from here on\n{hint} from here on")
+        Hint::shortened([format!("tool output is {shortest}"), shortest])
     } else {
-        format!(
-            "tool output is {hint} from here on; {key} shows the whole transcript\n\
-             {hint} from here on; {key} shows all\n{hint} from here on"
-        )
+        let all = format!("tool output is {shortest}; {key} shows the whole transcript");
+        Hint::shortened([all, format!("{shortest}; {key} shows all"), shortest])
     });
 }
 
@@ -246,7 +246,7 @@ pub(super) fn copy_answer(app: &mut App, out: &mut Vec<Effect>) {
     }
     match app.transcript.last_answer() {
         Some(text) => out.push(ScreenEffect::Copy(text).into()),
-        None => app.status.hint = Some("there is no answer to copy yet".to_owned()),
+        None => app.status.hint = Some("there is no answer to copy yet".into()),
     }
 }
 

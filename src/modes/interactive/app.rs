@@ -246,10 +246,10 @@ impl App {
             Refused::CommandRuns => {
                 let key = self.keymap.hint("app.interrupt");
                 let cancel = if key.is_empty() { key } else { format!("; {key} cancels it") };
-                self.status.hint = Some(format!("a command is still running{cancel}"));
+                self.status.hint = Some(format!("a command is still running{cancel}").into());
             }
             Refused::NoBashCommand => {
-                self.status.hint = Some("a command follows the exclamation mark".to_owned());
+                self.status.hint = Some("a command follows the exclamation mark".into());
             }
         }
     }
@@ -406,7 +406,7 @@ impl App {
             let hide_thinking = self.session.settings.values.hide_thinking;
             self.transcript.set_view(ViewSettings { hide_thinking, ..self.transcript.view().clone() });
             let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
-            self.status.hint = Some(hint.to_owned());
+            self.status.hint = Some(hint.into());
         }
         if is_in(&["outputPad", "markdown.codeBlockIndent", "markdown.mermaid"]) {
             let layout = &self.session.settings.values.layout;
@@ -495,7 +495,7 @@ impl App {
     /// Another branch is shown; a message that was taken back waits in the editor.
     fn on_navigated(&mut self, navigated: &Navigated, out: &mut Vec<Effect>) {
         self.input.prompt.set_history(&navigated.branch.tail);
-        self.status.hint = Some("continuing from here; the branch you left stays in /tree".to_owned());
+        self.status.hint = Some("continuing from here; the branch you left stays in /tree".into());
         if let Some(prompt) = navigated.prompt.clone() {
             self.edit_again(prompt);
         }
@@ -508,7 +508,7 @@ impl App {
         if !self.input.prompt.take_back(prompt) {
             let key = self.keymap.hint("tui.editor.cursorUp");
             let message = if key.is_empty() { key } else { format!("; {key} brings the message you chose") };
-            self.status.hint = Some(format!("your draft was kept{message}"));
+            self.status.hint = Some(format!("your draft was kept{message}").into());
         }
     }
 
@@ -550,7 +550,7 @@ impl App {
                 let had_follow_up = !taken.follow_up.is_empty();
                 // Otherwise the border says it.
                 if !self.input.prompt.edit_queued(taken, after) && had_follow_up && !key.is_empty() {
-                    self.status.hint = Some(format!("{key} queues it again"));
+                    self.status.hint = Some(format!("{key} queues it again").into());
                 }
             }
             EffectDone::LeftOver(left) => {
@@ -614,7 +614,7 @@ impl App {
             }
             EffectDone::Importable(path) => commands::ask_to_import(self, path),
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
-            EffectDone::Hint(text) => self.status.hint = Some(text),
+            EffectDone::Hint(text) => self.status.hint = Some(text.into()),
             EffectDone::TmuxHidesKeys { notice } => {
                 self.tells_keys_apart = false;
                 if let Some(notice) = notice {
@@ -623,7 +623,7 @@ impl App {
             }
             EffectDone::Report(done) => self.dialogs.on_report(done),
             EffectDone::NotCopied(text) => {
-                self.status.hint = Some(COPIED_BY_TERMINAL.to_owned());
+                self.status.hint = Some(COPIED_BY_TERMINAL.into());
                 out.push(ScreenEffect::CopyByTerminal(text).into());
             }
             EffectDone::Notice(text) => self.tell(&text),

@@ -242,7 +242,7 @@ impl Interactive {
             }
             InputEvent::Answered => return self.on_answers(),
             InputEvent::PasteWaits => {
-                self.app.status.hint = Some(PASTE_WAITS.to_owned());
+                self.app.status.hint = Some(PASTE_WAITS.into());
                 return;
             }
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) | InputEvent::Focus(_) => {}
@@ -565,14 +565,14 @@ impl Interactive {
             return;
         }
         if in_tmux(&self.effects.env) && !is_forced {
-            self.app.status.hint = Some("copied through tmux".to_owned());
+            self.app.status.hint = Some("copied through tmux".into());
             return self.effects.copy_in_tmux(text);
         }
         self.copy_by_terminal(text);
         if has_clipboard {
             return;
         }
-        self.app.status.hint = Some(COPIED_BY_TERMINAL.to_owned());
+        self.app.status.hint = Some(COPIED_BY_TERMINAL.into());
     }
 
     fn copy_by_terminal(&mut self, text: String) {

@@ -37,13 +37,41 @@ pub(super) enum Status {
     },
 }
 
+/// A text of one line, in forms that say the same, each with less room than the one before.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Hint(Vec<String>);
+
+impl Hint {
+    pub(super) fn shortened(forms: impl IntoIterator<Item = String>) -> Self {
+        Self(forms.into_iter().collect())
+    }
+
+    /// The first form that has room, or the last one.
+    fn fitting(&self, room: usize) -> Cow<'_, str> {
+        let mut forms = self.0.iter().map(|form| sanitize_line(form));
+        let first = forms.find(|form| width(form) <= room);
+        first.or_else(|| self.0.last().map(|form| sanitize_line(form))).unwrap_or_default()
+    }
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Self {
+        Self(vec![text])
+    }
+}
+
+impl From<&str> for Hint {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
 /// The status row. Always one row high, so that the layout stays stable.
 #[derive(Debug, Default)]
 pub(super) struct StatusLine {
     pub(super) status: Status,
-    /// A short response to the user's last action; removed by the next key. Its lines say the same, each
-    /// with less room than the one before.
-    pub(super) hint: Option<String>,
+    /// A short response to the user's last action; removed by the next key.
+    pub(super) hint: Option<Hint>,
     /// Whether nothing may move, because the user asked for that.
     pub(super) is_still: bool,
     /// When the user's command started.
@@ -83,7 +111,7 @@ impl StatusLine {
             // with earlier events too.
             SessionEvent::SelectionChanged if self.selection != Some(selection(session)) => {
                 self.selection = Some(selection(session));
-                self.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
+                self.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking).into());
             }
             SessionEvent::CompactionStarted { reason } => {
                 let source = SummarySource::Compaction(*reason);
@@ -145,11 +173,12 @@ impl StatusLine {
         theme: &Theme,
     ) -> Row {
         let mut activity = self.activity(now, interrupt_key, width, theme);
-        match self.hint.as_deref().or(quit_hint) {
+        let quit_hint = quit_hint.map(Hint::from);
+        match self.hint.as_ref().or(quit_hint.as_ref()) {
             Some(hint) if self.status == Status::Idle => activity = hint_row(hint, width, theme),
             Some(hint) => {
                 let room = usize::from(width).saturating_sub(activity.width() + SEPARATOR_CELLS);
-                let hint = format!(" · {}", fitting(hint, room));
+                let hint = format!(" · {}", hint.fitting(room));
                 activity.push(Run::new(hint, theme.style(Token::Dim)));
                 truncate_row(&mut activity, width, Ellipsis::One);
             }
@@ -205,15 +234,8 @@ fn selection(session: &SessionState) -> (String, ThinkingLevel) {
     (session.model.reference(), session.thinking)
 }
 
-/// The first line of a hint that has room, or the last one.
-fn fitting(hint: &str, room: usize) -> Cow<'_, str> {
-    let mut lines = hint.lines().map(sanitize_line);
-    let first = lines.find(|line| width(line) <= room);
-    first.unwrap_or_else(|| sanitize_line(hint.lines().last().unwrap_or_default()))
-}
-
-fn hint_row(hint: &str, width: u16, theme: &Theme) -> Row {
-    let text = format!(" {}", fitting(hint, usize::from(width).saturating_sub(1)));
+fn hint_row(hint: &Hint, width: u16, theme: &Theme) -> Row {
+    let text = format!(" {}", hint.fitting(usize::from(width).saturating_sub(1)));
     Row::styled(truncate(&text, usize::from(width), Ellipsis::One), theme.style(Token::Dim))
 }
 
@@ -276,7 +298,7 @@ mod tests {
         session.unsaved = Some("no space left".into());
         assert_eq!(hint_after(notice.clone(), &session), None);
         session.thinking = ThinkingLevel::High;
-        assert_eq!(hint_after(notice, &session).as_deref(), Some(" · thinking high"));
+        assert_eq!(hint_after(notice, &session), Some(" · thinking high".into()));
     }
 
     #[test]
@@ -301,7 +323,7 @@ mod tests {
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let status = Status::Working { since: Duration::ZERO };
         let hint = Some("tool output is expanded".to_owned());
-        let line = StatusLine { status, hint, is_still: true, ..StatusLine::default() };
+        let line = StatusLine { status, hint: hint.map(Hint::from), is_still: true, ..StatusLine::default() };
         let shown = |width, quit| line.row(Duration::ZERO, "esc", quit, None, width, &theme).text();
         assert_eq!(shown(80, None), " • Working… (esc to interrupt) · tool output is expanded");
         assert_eq!(shown(40, None), " • Working… (esc to interrupt) · tool o…");
@@ -314,7 +336,8 @@ mod tests {
     #[test]
     fn hint_that_does_not_fit_is_said_shorter() {
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-        let hint = Some("expanded; a key shows all\nexpanded; key\nexpanded".to_owned());
+        let forms = ["expanded; a key shows all", "expanded; key", "expanded"];
+        let hint = Some(Hint::shortened(forms.map(str::to_owned)));
         let mut line = StatusLine { hint, is_still: true, ..StatusLine::default() };
         let shown =
             |line: &StatusLine, width| line.row(Duration::ZERO, "esc", None, None, width, &theme).text();
@@ -358,7 +381,7 @@ mod tests {
             row.text().trim().to_owned()
         };
         assert!(shown(&line, 80).starts_with("Not saved: No space"), "{}", shown(&line, 80));
-        line.hint = Some("copied".to_owned());
+        line.hint = Some("copied".into());
         assert!(shown(&line, 80).ends_with(" copied"), "{}", shown(&line, 80));
         assert!(shown(&line, 8).starts_with("Not"), "{}", shown(&line, 8));
         line.status = Status::Working { since: Duration::ZERO };

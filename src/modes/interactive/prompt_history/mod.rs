@@ -50,7 +50,7 @@ pub(super) fn on_done(app: &mut App, done: HistoryDone) {
     match done {
         HistoryDone::Recalled(texts) => app.input.prompt.recall(texts),
         HistoryDone::Searched(prompts) if prompts.is_empty() => {
-            app.status.hint = Some("there are no earlier prompts yet".to_owned());
+            app.status.hint = Some("there are no earlier prompts yet".into());
         }
         HistoryDone::Searched(prompts) => {
             let text = app.input.prompt.composer.text();

@@ -57,8 +57,7 @@ fn follow_up_that_is_edited_says_how_it_is_one_again() {
     stage.app.on_effect_done(taken(&[], &["now"]), &mut stage.effects);
     assert_eq!(stage.app.status.hint, None);
     stage.app.on_effect_done(taken(&["later"], &[]), &mut stage.effects);
-    let hint = stage.app.status.hint.clone().unwrap_or_default();
-    assert_eq!(hint, "alt+enter queues it again");
+    assert_eq!(stage.app.status.hint, Some("alt+enter queues it again".into()));
     assert!(stage.editor().contains("later"));
 }
 
@@ -129,7 +128,7 @@ fn message_that_is_edited_goes_back_to_its_place_in_the_queue() {
     check(&mut stage, again, "<enter>", "At { kind: FollowUp, index: 1 }");
     let mut stage = editing(3);
     stage.app.on_effect_done(taken(&["f1", "f3"]), &mut stage.effects);
-    assert_eq!(stage.app.status.hint.as_deref(), Some("alt+enter queues it again"));
+    assert_eq!(stage.app.status.hint, Some("alt+enter queues it again".into()));
     check(&mut stage, steer, "<enter>", "Steer");
     // The run has ended.
     let mut stage = editing(3);

@@ -43,7 +43,7 @@ pub(in super::super) fn on_done(app: &mut App, done: TreeDone, out: &mut Vec<Eff
         }
         TreeDone::Forked(prompt) => app.edit_again(prompt),
         TreeDone::Whole(Some(text)) => out.push(ScreenEffect::Copy(text).into()),
-        TreeDone::Whole(None) => app.status.hint = Some("this entry has no text to copy".to_owned()),
+        TreeDone::Whole(None) => app.status.hint = Some("this entry has no text to copy".into()),
         TreeDone::Refreshed(read) => {
             let Some(tree) = app.dialogs.tree() else { return };
             let more = tree.on_refreshed(*read);
