@@ -417,11 +417,11 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// The report of a user with these variables, files and answers.
     fn outside_tmux(reply: TerminalReply) -> TerminalFacts {
         TerminalFacts { reply, is_running: false, tmux_extended_keys: None, tmux_focus_events: None }
     }
 
+    /// The report of a user with these variables, files and answers.
     fn report(variables: &[(&str, &str)], files: &[(&str, &str)], facts: &TerminalFacts) -> String {
         report_as(variables, files, facts, Report::text)
     }

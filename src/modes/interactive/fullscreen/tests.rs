@@ -822,20 +822,22 @@ fn one_click_selects_nothing() {
     assert_eq!(stage.view().selection, None);
 }
 
+#[track_caller]
+fn check_drag(stage: &mut Stage, from: (usize, usize), to: (usize, usize), expected: &[&str]) {
+    stage.copied.clear();
+    stage.drag(from, to);
+    assert_eq!(stage.copied, expected, "{from:?} {to:?}");
+}
+
 #[test]
 fn drag_may_begin_on_the_blank_rows_above_the_prompt() {
     let lines: Vec<String> = (0..90).map(|n| format!("line {n}\n\n")).collect();
     let mut stage = answer(&lines.concat());
     let (x, y) = stage.find("line 89");
     let page = stage.view().shown.page;
-    for row in [page, page + 1] {
-        stage.copied.clear();
-        stage.drag((3, row), (x, y));
-        assert_eq!(stage.copied, ["line 89"], "{row}");
-    }
-    stage.copied.clear();
-    stage.drag((3, page + 2), (x, y));
-    assert_eq!(stage.copied, [""; 0]);
+    check_drag(&mut stage, (3, page), (x, y), &["line 89"]);
+    check_drag(&mut stage, (3, page + 1), (x, y), &["line 89"]);
+    check_drag(&mut stage, (3, page + 2), (x, y), &[]);
 }
 
 #[test]
@@ -843,11 +845,7 @@ fn blank_rows_at_the_ends_of_a_selection_are_not_copied() {
     let mut stage = answer("first\n\nsecond");
     let (x, y) = stage.find("first");
     let (_, last) = stage.find("second");
-    let check = |stage: &mut Stage, from, to, expected: &str| {
-        stage.copied.clear();
-        stage.drag(from, to);
-        assert_eq!(stage.copied, [expected], "{from:?} {to:?}");
-    };
+    let check = |stage: &mut Stage, from, to, expected: &str| check_drag(stage, from, to, &[expected]);
     let (below, blank) = ((3, 38), (0, y + 1));
     check(&mut stage, below, (x, y), "first\n\nsecond");
     check(&mut stage, (x, y), below, "first\n\nsecond");

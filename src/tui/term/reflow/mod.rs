@@ -588,33 +588,35 @@ mod tests {
         }
     }
 
+    /// Where tmux has put the rows, which is certain.
+    #[track_caller]
+    fn check_tmux(picture: &Picture, size: (u16, u16), reply: (u16, u16), expected: &[i64]) {
+        let reply = Some(Position::new(reply.0, reply.1));
+        let found = picture.positions(Size::new(size.0, size.1), reply, &ReflowTraits::of("tmux"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].tops, expected);
+    }
+
     #[test]
     fn an_impossible_answer_of_a_known_terminal_leaves_the_window_at_the_bottom() {
         let picture = full(20, vec![row(10, 0), row(3, 0), row(4, 0), row(20, 0)]);
-        let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 0)), &ReflowTraits::of("tmux"));
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].tops, [-1, 0, 1, 2, 4]);
+        check_tmux(&picture, (10, 4), (2, 0), &[-1, 0, 1, 2, 4]);
     }
 
     /// It drops rows below the cursor when it becomes lower, and shows earlier ones when it becomes higher.
     #[test]
     fn terminal_that_was_lower_in_the_meantime_is_understood_by_its_cursor() {
         let picture = full(20, vec![row(10, 0), row(3, 0), row(4, 0), row(20, 0)]);
-        let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 3)), &ReflowTraits::of("tmux"));
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].tops, [1, 2, 3, 4, 6]);
+        check_tmux(&picture, (10, 4), (2, 3), &[1, 2, 3, 4, 6]);
     }
 
     /// tmux puts the cursor at the end of the text.
     #[test]
     fn cursor_after_a_blank_is_certain_wherever_it_is_put() {
-        let size = Size::new(60, 24);
+        let mut picture = full(80, vec![row(40, 0), row(80, 0), row(70, 0), row(80, 0)]);
+        (picture.size.height, picture.cursor) = (24, Position::new(71, 2));
         for x in [10, 11] {
-            let mut picture = full(80, vec![row(40, 0), row(80, 0), row(70, 0), row(80, 0)]);
-            (picture.size.height, picture.cursor) = (24, Position::new(71, 2));
-            let found = picture.positions(size, Some(Position::new(x, 4)), &ReflowTraits::of("tmux"));
-            assert_eq!(found.len(), 1, "{x}");
-            assert_eq!(found[0].tops, [0, 1, 3, 5, 7], "{x}");
+            check_tmux(&picture, (60, 24), (x, 4), &[0, 1, 3, 5, 7]);
         }
     }
 
@@ -622,9 +624,7 @@ mod tests {
     #[test]
     fn terminal_with_blank_rows_at_its_end_is_understood_by_its_cursor() {
         let picture = full(20, vec![row(10, 0), row(3, 0), row(4, 0), row(5, 0)]);
-        let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 1)), &ReflowTraits::of("tmux"));
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].tops, [-1, 0, 1, 2, 3]);
+        check_tmux(&picture, (10, 4), (2, 1), &[-1, 0, 1, 2, 3]);
     }
 
     /// kitty 0.26 leaves a cursor below the text where it was, and its text may be lower.
