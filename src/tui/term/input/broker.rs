@@ -217,7 +217,7 @@ impl InputBroker {
             let text = [&first, SIZE_QUERY, CURSOR_QUERY, &second].concat();
             write_out(&text).is_ok()
         };
-        let cursor = if is_asked { self.wait_for_cursor() } else { None };
+        let cursor = if is_asked { self.wait_for_cursor(!second.is_empty()) } else { None };
         let known = self.size();
         let reported = self.sizes.last().copied().filter(|_| is_asked);
         if let (None, Some(reported), Some(known)) = (self.size_form, reported, known) {
@@ -236,7 +236,7 @@ impl InputBroker {
     /// [`Self::ask_screen`]; `None` if the terminal does not answer. Nothing else may have been read since the
     /// frame.
     pub fn sizes_around_frame(&mut self) -> Option<(Size, Size)> {
-        self.wait_for_cursor()?;
+        self.wait_for_cursor(false)?;
         let form = self.size_form?;
         match self.sizes[..] {
             [before, .., after] => Some((form.read(before), form.read(after))),
@@ -244,12 +244,12 @@ impl InputBroker {
         }
     }
 
-    fn wait_for_cursor(&mut self) -> Option<Position> {
+    fn wait_for_cursor(&mut self, has_questions_after: bool) -> Option<Position> {
         self.cursor = None;
         self.sizes.clear();
         self.parser.expects_cursor = true;
         let deadline = Instant::now() + cursor_limit(self.is_silent);
-        while self.cursor.is_none() {
+        while self.awaits_cursor(has_questions_after) {
             let left = deadline.saturating_duration_since(Instant::now());
             let Some(Ok(Some(bytes))) = self.reader.as_ref().map(|reader| reader.bytes_within(left)) else {
                 break;
@@ -262,6 +262,11 @@ impl InputBroker {
             self.size_form = None;
         }
         self.cursor
+    }
+
+    /// Terminals answer in order, so none comes after the last answer if questions follow the one for the position.
+    fn awaits_cursor(&self, has_questions_after: bool) -> bool {
+        self.cursor.is_none() && !(has_questions_after && self.parser.n_asked == 0)
     }
 
     /// Makes the next query for the cursor's position ask the terminal about itself. Answers
@@ -483,13 +488,23 @@ mod tests {
         silent.size_form = Some(SizeForm::Rows);
         // A terminal that is gone does not answer either.
         drop(keys);
-        assert_eq!(silent.wait_for_cursor(), None);
+        assert_eq!(silent.wait_for_cursor(false), None);
         assert!(silent.is_silent && !silent.reports_size());
         let (mut answers, mut keys) = broker();
         answers.is_silent = true;
         keys.write_all(b"\x1b[3;5R").unwrap();
-        assert_eq!(answers.wait_for_cursor(), Some(Position::new(4, 2)));
+        assert_eq!(answers.wait_for_cursor(false), Some(Position::new(4, 2)));
         assert!(!answers.is_silent);
+    }
+
+    #[test]
+    fn position_is_not_waited_for_after_the_last_answer() {
+        let (mut broker, _keys) = broker();
+        (broker.parser.n_asked, broker.asked_at) = (2, Some(Instant::now()));
+        broker.understand(b"\x1b[?62;22c");
+        assert!(broker.awaits_cursor(true));
+        broker.understand(b"\x1b[?62;22c");
+        assert!(!broker.awaits_cursor(true) && broker.awaits_cursor(false));
     }
 
     #[test]
