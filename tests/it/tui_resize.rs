@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use ratatui::layout::Size;
 use ratatui::style::{Color, Style};
 
-use crate::support::reflowing_terminal::{Emulator, ReflowingTerminal};
+use crate::support::reflowing_terminal::{Emulator, GhosttyTerminal, ReflowingTerminal};
 use crate::support::virtual_terminal::VirtualTerminal;
 
 const SHELL_LINES: usize = 25;
@@ -397,9 +397,8 @@ impl<T: Emulator> Stage<T> {
         }
         found
     }
-}
 
-impl Stage<ReflowingTerminal> {
+    /// Of a terminal that wraps rows again.
     fn check(&mut self) {
         let (scrollback, screen) = self.window.sink_mut().lines();
         let lines: Vec<String> = scrollback.iter().chain(&screen).cloned().collect();
@@ -420,11 +419,9 @@ impl Stage<ReflowingTerminal> {
             .collect();
         assert!(order.is_sorted(), "out of order: {order:?}");
     }
-}
 
-impl Stage<VirtualTerminal> {
-    /// What was cut is gone, so only the first word of each line counts.
-    fn check(&mut self) {
+    /// Of a terminal that cuts rows: what was cut is gone, so only the first word of each line counts.
+    fn check_cut(&mut self) {
         let (scrollback, screen) = self.window.sink_mut().lines();
         let lines: Vec<String> = scrollback.iter().chain(&screen).cloned().collect();
         Self::check_shell(&lines);
@@ -505,22 +502,27 @@ proptest! {
 
     #[test]
     fn every_settled_row_stays_readable_once_where_the_terminal_reflows(steps in steps()) {
-        run::<ReflowingTerminal>(ReflowTraits::of("alacritty"), &steps, Stage::<ReflowingTerminal>::check);
+        run::<ReflowingTerminal>(ReflowTraits::of("alacritty"), &steps, Stage::check);
+    }
+
+    #[test]
+    fn every_settled_row_stays_readable_once_where_the_cursor_leaves_its_text(steps in steps()) {
+        run::<GhosttyTerminal>(ReflowTraits::of("ghostty"), &steps, Stage::check);
     }
 
     #[test]
     fn a_reflowing_terminal_is_recognised_by_its_cursor(steps in steps()) {
-        run::<ReflowingTerminal>(ReflowTraits::default(), &steps, Stage::<ReflowingTerminal>::check);
+        run::<ReflowingTerminal>(ReflowTraits::default(), &steps, Stage::check);
     }
 
     #[test]
     fn nothing_but_cut_columns_is_lost_where_the_terminal_cuts(steps in steps()) {
-        run::<VirtualTerminal>(ReflowTraits::of("xterm"), &steps, Stage::<VirtualTerminal>::check);
+        run::<VirtualTerminal>(ReflowTraits::of("xterm"), &steps, Stage::check_cut);
     }
 
     #[test]
     fn a_cutting_terminal_is_recognised_by_its_cursor(steps in steps()) {
-        run::<VirtualTerminal>(ReflowTraits::default(), &steps, Stage::<VirtualTerminal>::check);
+        run::<VirtualTerminal>(ReflowTraits::default(), &steps, Stage::check_cut);
     }
 }
 

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use alacritty_terminal::event::VoidListener;
-use alacritty_terminal::grid::Dimensions;
-use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::grid::{Dimensions, GridCell as _};
+use alacritty_terminal::index::{Column, Line, Point};
 use alacritty_terminal::term::cell::Flags;
 use alacritty_terminal::term::{Config, Term};
 use alacritty_terminal::vte::ansi::Processor;
@@ -129,6 +129,85 @@ impl Write for ReflowingTerminal {
         self.feed(bytes);
         self.written.extend_from_slice(bytes);
         Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The same with the cursor of Ghostty in 2025, which leaves its text when the width changes: see `reflow/ghostty.rs`.
+pub(crate) struct GhosttyTerminal(ReflowingTerminal);
+
+impl GhosttyTerminal {
+    /// The columns of a row up to its last character.
+    fn n_used(&self, line: i32) -> usize {
+        let row = &self.0.term.grid()[Line(line)];
+        (0..self.0.term.grid().columns())
+            .rev()
+            .find(|n| !row[Column(*n)].is_empty())
+            .map_or(0, |last| last + 1)
+    }
+
+    fn first_line(&self) -> i32 {
+        -i32::try_from(self.0.term.grid().history_size()).unwrap_or(0)
+    }
+
+    /// The first row of the line that goes on in this one.
+    fn line_start(&self, line: i32) -> i32 {
+        let is_start = |line: &i32| *line <= self.first_line() || !self.0.row(*line - 1).1;
+        (self.first_line()..=line).rev().find(is_start).unwrap_or(line)
+    }
+}
+
+impl Emulator for GhosttyTerminal {
+    fn new(size: Size) -> Self {
+        Self(ReflowingTerminal::new(size))
+    }
+
+    fn shell(&mut self, text: &str) {
+        self.0.shell(text);
+    }
+
+    fn resize(&mut self, size: Size) {
+        let before = self.cursor();
+        let (y, x) = (i32::from(before.y), usize::from(before.x));
+        let is_after_text = x >= self.n_used(y);
+        let n_before = usize::try_from(y - self.line_start(y)).unwrap() * self.0.term.grid().columns();
+        let is_same_width = self.0.term.grid().columns() == usize::from(size.width);
+        self.0.resize(size);
+        if !is_after_text || is_same_width {
+            return;
+        }
+        let width = usize::from(size.width);
+        let start = self.line_start(i32::from(self.cursor().y));
+        let n_above = match n_before {
+            0 => (self.first_line()..start).rev().map(|line| self.n_used(line)).find(|n| *n > 0).unwrap_or(0),
+            n => n % width,
+        };
+        let at = n_before + x.min((width - 1).saturating_sub(n_above));
+        let row = (start + i32::try_from(at / width).unwrap()).max(0);
+        let cursor = &mut self.0.term.grid_mut().cursor;
+        cursor.point = Point::new(Line(row), Column(at % width));
+        cursor.input_needs_wrap = false;
+    }
+
+    fn cursor(&self) -> Position {
+        self.0.cursor()
+    }
+
+    fn lines(&mut self) -> (Vec<String>, Vec<String>) {
+        self.0.lines()
+    }
+
+    fn take_bytes(&mut self) -> Vec<u8> {
+        self.0.take_bytes()
+    }
+}
+
+impl Write for GhosttyTerminal {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

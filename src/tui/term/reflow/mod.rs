@@ -6,6 +6,7 @@
 //! [model](Model) of a terminal the new screen row of every painted row, and drops the
 //! models that contradict the reported cursor. Pure arithmetic: it writes nothing.
 
+mod ghostty;
 mod xtermjs;
 
 use ratatui::layout::{Position, Size};
@@ -40,6 +41,8 @@ pub enum CursorRule {
     /// wrapped, or because the screen became lower, are not subtracted (kitty). Versions up to 0.37
     /// do not move a cursor that is not on text at all.
     IgnoresRowsBelow,
+    /// Like [`Self::Follows`], but after its text it may move to another row of it (Ghostty).
+    OfGhostty,
     /// It follows from all sizes that the terminal had (xterm.js, as in VS Code).
     OfXtermJs,
     /// Only rows above the cursor wrap (Konsole).
@@ -61,7 +64,8 @@ impl ReflowTraits {
         };
         match terminal {
             "foot" => Self { inserts_over_scrollback: true, ..reflowing(true, true, CursorRule::Follows) },
-            "alacritty" | "ghostty" => reflowing(true, true, CursorRule::Follows),
+            "alacritty" => reflowing(true, true, CursorRule::Follows),
+            "ghostty" => reflowing(true, true, CursorRule::OfGhostty),
             "tmux" => Self { miscounts_joined_lines: true, ..reflowing(true, true, CursorRule::Follows) },
             "vte" | "urxvt" => reflowing(true, false, CursorRule::Follows),
             "wezterm" | "windows-terminal" => reflowing(false, true, CursorRule::Follows),
@@ -100,6 +104,11 @@ impl RowShape {
 
     fn widths(&self, with_styled: bool) -> &[u16] {
         if with_styled { &self.widths } else { self.widths.get(..self.n_plain).unwrap_or_default() }
+    }
+
+    /// Whether column `x` has text.
+    fn is_at(&self, x: u16) -> bool {
+        x < self.widths.iter().sum()
     }
 
     /// Whether column `x` is beyond the text.
@@ -181,8 +190,8 @@ enum Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
     Cursor,
-    /// The cursor stays on the first of the rows its own row becomes.
-    CursorOnFirst,
+    /// The cursor is on this one of the rows its own row becomes, counted from 0.
+    CursorOn(i64),
     /// The cursor is on a row of its own below its text, which ends at the edge.
     CursorAfter,
     /// The last row of the window is the last row of the screen.
@@ -322,15 +331,8 @@ impl Picture {
         };
         let reflow = |from| styles.iter().map(move |&styled| Model::Reflow { styled, from });
         let mut models: Vec<Model> = Vec::new();
-        if reply.is_some() {
-            models.extend(reflow(From::Cursor));
-            if self.cursor.x >= size.width && !self.is_column_as_expected(size, reply, &styles) {
-                // What terminals do with such a cursor differs.
-                models.extend(reflow(From::CursorOnFirst));
-                if self.cursor.x.is_multiple_of(size.width.max(1)) {
-                    models.extend(reflow(From::CursorAfter));
-                }
-            }
+        if let Some(reply) = reply {
+            models.extend(self.rows_of_cursor(size, reply, &styles, traits).into_iter().flat_map(reflow));
         }
         let from_cursor = models.clone();
         let end = |model: Model| self.tops(model, size, reply, traits).last().copied().unwrap_or(0);
@@ -362,6 +364,29 @@ impl Picture {
             models.push(Model::Rigid);
         }
         models
+    }
+
+    /// On which of the rows that its own row becomes the cursor may be.
+    fn rows_of_cursor(
+        &self,
+        size: Size,
+        reply: Position,
+        styles: &[bool],
+        traits: &ReflowTraits,
+    ) -> Vec<From> {
+        if traits.cursor == CursorRule::OfGhostty {
+            let found = ghostty::rows(self, size, reply);
+            return if found.is_empty() { vec![From::Cursor] } else { found };
+        }
+        let mut found = vec![From::Cursor];
+        if self.cursor.x >= size.width && !self.is_column_as_expected(size, reply, styles) {
+            // What terminals do with such a cursor differs.
+            found.push(From::CursorOn(0));
+            if self.cursor.x.is_multiple_of(size.width.max(1)) {
+                found.push(From::CursorAfter);
+            }
+        }
+        found
     }
 
     /// The row of the cursor's text, if `n_below` rows were added below it.
@@ -419,9 +444,9 @@ impl Picture {
     }
 
     /// Whether the cursor is in the column in which its text would take it.
-    fn is_column_as_expected(&self, size: Size, reply: Option<Position>, styles: &[bool]) -> bool {
+    fn is_column_as_expected(&self, size: Size, reply: Position, styles: &[bool]) -> bool {
         let at = usize::from(self.cursor.y.saturating_sub(self.origin));
-        let (Some(shape), Some(reply)) = (self.shapes.get(at), reply) else { return false };
+        let Some(shape) = self.shapes.get(at) else { return false };
         let is_expected = |styled: &bool| {
             let (row, column) = shape.place_of(self.cursor.x, size.width, *styled);
             let (n_rows, used) = flow(shape.widths(*styled), size.width);
@@ -442,12 +467,11 @@ impl Picture {
 
     /// How far below the first row of its text the cursor is.
     fn sub_row(&self, size: Size, styled: bool, from: From, traits: &ReflowTraits) -> i64 {
-        let wraps = matches!(traits.cursor, CursorRule::Follows | CursorRule::IgnoresRowsBelow);
+        let wraps = traits.cursor != CursorRule::WrapsOnlyAbove;
         let at = usize::from(self.cursor.y.saturating_sub(self.origin));
-        match self.shapes.get(at) {
-            Some(shape) if from == From::Cursor && wraps => {
-                shape.place_of(self.cursor.x, size.width, styled).0
-            }
+        match (from, self.shapes.get(at)) {
+            (From::CursorOn(row), _) => row,
+            (From::Cursor, Some(shape)) if wraps => shape.place_of(self.cursor.x, size.width, styled).0,
             _ => 0,
         }
     }
