@@ -29,6 +29,8 @@ const ANSWER_AGE: Duration = Duration::from_secs(2);
 /// Maximum time between an Escape that was taken for a key and the rest of its sequence. Nobody
 /// types that fast.
 const TAIL_LIMIT: Duration = Duration::from_millis(250);
+/// The same for the end of a paste that such an Escape ended.
+const PASTE_END_LIMIT: Duration = Duration::from_secs(2);
 /// How long an Escape waits at least while answers are due, which all begin with one.
 const ANSWER_ESCAPE_WAIT: Duration = Duration::from_millis(250);
 /// The same for terminals with kitty's keyboard protocol, whose Escape key sends more than that.
@@ -56,8 +58,8 @@ pub struct InputBroker {
     /// When the Escape in the parser counts as a key of its own; `None` if there
     /// is none, so that an idle terminal causes no wake-ups.
     escape_at: Option<Instant>,
-    /// When an Escape was last taken for a key because nothing followed.
-    released_at: Option<Instant>,
+    /// The last Escape, if it was taken for a key because nothing followed.
+    released: Option<Released>,
     /// What came since then, while it may be the rest of its sequence.
     tail: Vec<u8>,
     /// When the last bytes of an open paste came, and whether that was reported.
@@ -75,6 +77,31 @@ pub struct InputBroker {
     size_form: Option<SizeForm>,
     /// Whether the last query for the cursor was not answered, as by a connection that stalls.
     is_silent: bool,
+}
+
+/// An Escape that was taken for a key.
+#[derive(Debug, Clone, Copy)]
+struct Released {
+    /// When, or when the last byte came that may belong to it.
+    at: Instant,
+    ended_paste: bool,
+}
+
+impl Released {
+    fn new(ended_paste: bool) -> Self {
+        Self { at: Instant::now(), ended_paste }
+    }
+
+    /// Whether `bytes` come soon enough to be the rest of its sequence. Some are nothing else at any time.
+    fn may_begin(self, bytes: &[u8]) -> bool {
+        self.at.elapsed() < self.wait_after(bytes) || Tail::is_certain(bytes)
+    }
+
+    /// How long to wait for more after `bytes`.
+    fn wait_after(self, bytes: &[u8]) -> Duration {
+        let is_end = self.ended_paste && b"[201~".starts_with(bytes);
+        if is_end { PASTE_END_LIMIT } else { TAIL_LIMIT }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -313,28 +340,27 @@ impl InputBroker {
             self.paste = None;
             self.parser.end_paste(&mut sent);
             // It may have been the first piece of the end, after all.
-            self.released_at = (bytes == b"\x1b").then_some(now);
+            self.released = (bytes == b"\x1b").then(|| Released::new(true));
             return self.take_sent(sent);
         }
-        let is_recent = self.released_at.take().is_some_and(|at| at.elapsed() < TAIL_LIMIT);
-        let held = std::mem::take(&mut self.tail);
-        if is_recent {
-            let bytes = [&held, bytes].concat();
+        let bytes = [&std::mem::take(&mut self.tail), bytes].concat();
+        if let Some(released) = self.released.take().filter(|released| released.may_begin(&bytes)) {
             let tail = Tail::of(&bytes);
             match tail {
                 // The key is known late, but its rest is not typed into the text.
                 Tail::Rest(whole) => self.parser.feed(&whole, &mut sent),
                 Tail::Beginning | Tail::Start => {
                     let now = Instant::now();
-                    let wait = if tail == Tail::Start { START_WAIT } else { TAIL_LIMIT };
-                    (self.released_at, self.escape_at) = (Some(now), Some(now + wait));
+                    let wait = if tail == Tail::Start { START_WAIT } else { released.wait_after(&bytes) };
+                    self.released = Some(Released { at: now, ..released });
+                    self.escape_at = Some(now + wait);
                     self.tail = bytes;
                     return;
                 }
                 Tail::Other => self.parser.feed(&bytes, &mut sent),
             }
         } else {
-            self.parser.feed(&[&held, bytes].concat(), &mut sent);
+            self.parser.feed(&bytes, &mut sent);
         }
         let is_answer_due = self.parser.n_asked > 0 && self.asked_at.is_some_and(|at| now < at + ANSWER_AGE);
         let least = match self.parser.holds_start() {
@@ -354,12 +380,12 @@ impl InputBroker {
         let mut sent = Vec::new();
         self.escape_at = None;
         if self.tail.is_empty() {
-            self.released_at = self.parser.holds_escape().then(Instant::now);
+            self.released = self.parser.holds_escape().then(|| Released::new(false));
             self.parser.release_escape(&mut sent);
         } else {
             // Typed by somebody, after all.
             self.parser.feed(&std::mem::take(&mut self.tail), &mut sent);
-            self.released_at = None;
+            self.released = None;
         }
         self.take_sent(sent);
     }
@@ -590,6 +616,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn end_of_a_paste_that_comes_in_pieces_with_pauses_is_no_text() {
+        let end = b"\x1b[201~";
+        for (first, second) in (1..end.len()).flat_map(|at| (at..=end.len()).map(move |to| (at, to))) {
+            let (mut broker, _keys) = broker();
+            broker.understand(b"\x1b[200~pasted");
+            for piece in [&end[..first], &end[first..second], &end[second..]] {
+                tokio::time::advance(PASTE_KEY_PAUSE * 2).await;
+                if !piece.is_empty() {
+                    broker.understand(piece);
+                }
+            }
+            broker.understand(b"x");
+            let events: Vec<InputEvent> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+            let expected = [InputEvent::Paste("pasted".to_owned()), key(KeyCode::Char('x'))];
+            assert_eq!(events, expected, "{first} {second}");
+        }
+        // A key that is typed after Escape is only late.
+        let (mut broker, _keys) = broker();
+        broker.understand(b"\x1b[200~pasted");
+        tokio::time::advance(PASTE_KEY_PAUSE).await;
+        broker.understand(b"\x1b");
+        broker.understand(b"[");
+        assert_eq!(broker.next().await.unwrap(), InputEvent::Paste("pasted".to_owned()));
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('[')));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn escape_waits_longer_while_answers_are_due() {
         let (mut broker, _keys) = broker();
         (broker.parser.n_asked, broker.asked_at) = (1, Some(Instant::now()));
@@ -685,6 +738,14 @@ mod tests {
         broker.understand(b"\r");
         assert_eq!(std::iter::from_fn(|| broker.ready.pop_front()).count(), 2);
         assert_eq!(late(&mut broker, b"[A", TAIL_LIMIT).await.len(), 2);
+        // What nobody types is known at any time.
+        let late_answers = [b"]11;rgb:1111/2222/3333\x07".as_slice(), b"[?62;4c"];
+        for answer in late_answers {
+            assert_eq!(late(&mut broker, answer, TAIL_LIMIT * 40).await, [InputEvent::Answered]);
+        }
+        let pasted = InputEvent::Paste("late".to_owned());
+        assert_eq!(late(&mut broker, b"[200~late\x1b[201~", TAIL_LIMIT * 40).await, [pasted]);
+        assert_eq!(late(&mut broker, b"[201~", TAIL_LIMIT * 40).await, []);
         // Longer than any key.
         let digits = [b"[".as_slice(), &[b'1'; 40]].concat();
         assert_eq!(late(&mut broker, &digits, soon).await.len(), digits.len());

@@ -247,6 +247,16 @@ impl Tail {
         };
         if is_rest { Self::Rest(whole) } else { Self::Other }
     }
+
+    /// Whether these bytes, of one read, are the rest of a sequence however late they come: the marks of a paste, and
+    /// what the terminal says about itself. Nobody types them at once.
+    pub(super) fn is_certain(bytes: &[u8]) -> bool {
+        let whole = [&[ESCAPE], bytes].concat();
+        let n_key = bytes.iter().skip(1).position(|byte| (0x40..=0x7e).contains(byte)).map_or(0, |at| at + 3);
+        [PASTE, PASTE_END].iter().any(|mark| whole.starts_with(mark))
+            || strings::begins(&whole)
+            || is_report(&whole[..n_key.min(whole.len())])
+    }
 }
 
 /// The length of the end of a colour that `bytes` begin with, such as `c0c/0c0c/0c0c ESC \`, up to the end of
