@@ -46,7 +46,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "theme",
         args: "[NAME]",
-        help: "Choose a theme; each is shown while it is selected",
+        help: "Choose a theme; each is shown while it is selected; LIGHT/DARK follows the terminal",
         run: |_, args, out| out.push(WorldEffect::ListThemes(args.to_owned()).into()),
     },
     Command {
@@ -103,9 +103,18 @@ pub(in super::super) fn on_themes(
     query: &str,
     out: &mut Vec<Effect>,
 ) {
-    if let Some(named) = themes.iter().find(|theme| theme.name == query) {
-        if let Some(problem) = &named.problem {
-            return app.refuse_command(&format!("theme {query}"), &format!("theme \"{query}\": {problem}"));
+    let find = |name: &str| themes.iter().find(|theme| theme.name == name);
+    let named = match query.split_once('/') {
+        Some((light, dark)) => [light, dark].map(|name| find(name).ok_or(name)).to_vec(),
+        None => find(query).map(Ok).into_iter().collect(),
+    };
+    if !named.is_empty() {
+        let unusable = named.into_iter().find_map(|theme| match theme {
+            Ok(ListedTheme { name, problem }) => Some(format!("theme \"{name}\": {}", problem.as_ref()?)),
+            Err(name) => Some(unknown_theme(&themes, name)),
+        });
+        if let Some(problem) = unusable {
+            return app.refuse_command(&format!("theme {query}"), &problem);
         }
         let (key, value) = ("theme".to_owned(), Some(query.into()));
         return out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));

@@ -143,6 +143,17 @@ fn themes_are_named_where_none_has_the_name() {
     // A part of a name filters the list.
     answer(&mut stage, EffectDone::Themes { themes: themes.to_vec(), query: "da".to_owned() });
     assert!(stage.app.dialogs.is_open());
+    // Both names of a pair count.
+    let mut stage = Stage::new();
+    run(&mut stage, "/theme light/drak");
+    let done = EffectDone::Themes { themes: themes.to_vec(), query: "light/drak".to_owned() };
+    assert!(
+        answer(&mut stage, done).contains("there is no theme \"drak\"; the themes are dark, mine, light")
+    );
+    assert_eq!(stage.editor(), "/theme light/drak|");
+    answer(&mut stage, EffectDone::Themes { themes: themes.to_vec(), query: "light/mine".to_owned() });
+    let [command] = &stage.commands()[..] else { panic!("one command is sent") };
+    assert!(command.starts_with("ChangeSetting") && command.contains("light/mine"), "{command}");
 }
 
 #[test]
