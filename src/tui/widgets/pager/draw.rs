@@ -65,7 +65,12 @@ impl Pager {
         }
         rows.push(self.title_row(text.position(self.top, last), width_cells, theme));
         let n_rows = rows.len() + page;
-        rows.extend(shown);
+        let is_blank = shown.iter().all(|row| row.text().trim().is_empty()) && self.top == (0, 0);
+        if is_blank && (0..text.n_parts()).all(|part| text.is_read(part)) {
+            rows.push(Row::styled("  Nothing to show yet", theme.style(Token::Dim)));
+        } else {
+            rows.extend(shown);
+        }
         rows.resize(n_rows, Row::default());
         let cursor = fixed.cursor.map(|column| (u16::try_from(n_rows).unwrap_or(u16::MAX), column));
         rows.extend(below);

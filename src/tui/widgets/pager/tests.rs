@@ -262,6 +262,12 @@ fn text_keeps_its_place_if_the_width_changes() {
 }
 
 #[test]
+fn text_without_a_word_is_told_from_one_that_is_not_shown() {
+    assert_eq!(lines("", 60, 20).screen()[2], "  Nothing to show yet");
+    assert!(!lines("\n\nword", 60, 20).screen().concat().contains("Nothing"));
+}
+
+#[test]
 fn any_size_and_empty_texts_are_survived() {
     for text in ["", "x", "a\n\n\nb\u{1b}[2J\t世界"] {
         for width in 0..9 {
