@@ -46,9 +46,13 @@ pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &The
     let take_back = |text: &str| {
         if dequeue_key.is_empty() { String::new() } else { format!("{dequeue_key}{text} · ") }
     };
+    let (edit, change) = match queued.len() {
+        1 => (" to edit it", "change or remove it"),
+        _ => (" to edit them", "change, reorder or remove one"),
+    };
     let texts = [
-        format!(" ↳ {}/queue to change, reorder or remove one", take_back(" to edit them")),
-        format!(" ↳ {}/queue to change", take_back(" to edit them")),
+        format!(" ↳ {}/queue to {change}", take_back(edit)),
+        format!(" ↳ {}/queue to change", take_back(edit)),
         format!(" ↳ {}/queue", take_back(" to edit")),
         format!(" ↳ {}/queue", take_back("")),
     ];
