@@ -23,6 +23,7 @@ pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_u
 pub(super) use bedrock_place::{arn_region, is_region};
 pub use catalog::{
     Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel, UnmatchedPattern,
+    glob_selects,
 };
 pub(super) use compat::{
     AnthropicCompat, BedrockCompat, CacheRetention, ChatCompat, Dialect, GoogleCompat, MaxTokensField,

@@ -433,7 +433,9 @@ mod tests {
         press(&mut dialogs, KeyCode::Enter);
         let after = shown(&mut dialogs);
         assert!(after.contains("    one") && after.contains("→ ✓ two"), "{after}");
-        session.scope = [ScopedModel { model: Arc::clone(&models[1]), thinking: None }].into();
+        session.scope =
+            [ScopedModel { model: Arc::clone(&models[1]), thinking: None, pattern: models[1].id.clone() }]
+                .into();
         dialogs.on_session_changed(&session);
         assert!(shown(&mut dialogs).contains("all or scoped"), "{}", shown(&mut dialogs));
         dialogs.clear();

@@ -23,6 +23,8 @@ pub struct Hints(Vec<Hint>);
 struct Hint {
     keys: Keys,
     text: Cow<'static, str>,
+    /// Whether the keys do something with the selected item.
+    is_of_item: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +40,22 @@ impl Hints {
         Self::default()
     }
 
-    /// The key of confirming.
+    /// The key of confirming, in lists for the selected item.
     pub fn confirm(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::new().key("tui.select.confirm", text)
+        Self::new().key("tui.select.confirm", text).of_item()
+    }
+
+    /// Makes the last hint one about the selected item.
+    #[must_use]
+    pub fn of_item(mut self) -> Self {
+        self.0.iter_mut().next_back().into_iter().for_each(|hint| hint.is_of_item = true);
+        self
+    }
+
+    /// Those of a list in which nothing is selected.
+    #[must_use]
+    pub fn without_item(&self) -> Self {
+        Self(self.0.iter().filter(|hint| !hint.is_of_item).cloned().collect())
     }
 
     /// Adds the key of cancelling.
@@ -58,7 +73,7 @@ impl Hints {
     /// Adds the keys of several actions, such as up and down.
     #[must_use]
     pub fn keys(mut self, ids: &[&'static str], text: impl Into<Cow<'static, str>>) -> Self {
-        self.0.push(Hint { keys: Keys::Bound(ids.to_vec()), text: text.into() });
+        self.push(Keys::Bound(ids.to_vec()), text);
         self
     }
 
@@ -72,8 +87,12 @@ impl Hints {
     /// Adds a key that is the same for everyone.
     #[must_use]
     pub fn fixed(mut self, keys: &'static str, text: impl Into<Cow<'static, str>>) -> Self {
-        self.0.push(Hint { keys: Keys::Fixed(keys), text: text.into() });
+        self.push(Keys::Fixed(keys), text);
         self
+    }
+
+    fn push(&mut self, keys: Keys, text: impl Into<Cow<'static, str>>) {
+        self.0.push(Hint { keys, text: text.into(), is_of_item: false });
     }
 
     /// The hints of actions that have keys.
@@ -173,6 +192,12 @@ mod tests {
         check(&mine, 80, 9, &["ctrl+y: choose · down: move · type: search · f10: close"]);
         let none = json!({"tui.select.up": [], "tui.select.down": []});
         check(&none, 80, 9, &["enter: choose · type: search · escape: close"]);
+    }
+
+    #[test]
+    fn what_concerns_an_item_is_left_out_where_none_is_selected() {
+        let hints = Hints::confirm("choose").key("app.models.save", "save").of_item().cancel("close");
+        assert_eq!(hints.without_item(), Hints::new().cancel("close"));
     }
 
     #[test]

@@ -287,7 +287,8 @@ impl<T: Clone> Picker<T> {
 
     fn rows_below(&self, cx: &DialogCx<'_>) -> Vec<Row> {
         let mut rows = self.detail_rows(cx);
-        rows.extend(self.hints.rows(cx));
+        let hints = if self.shown.is_empty() { &self.hints.without_item() } else { &self.hints };
+        rows.extend(hints.rows(cx));
         rows
     }
 
@@ -409,6 +410,7 @@ mod tests {
         );
         assert_eq!(press(&mut list, &[KeyCode::Char('g'), KeyCode::Enter]), PickerOutcome::Chosen(2));
         assert_eq!(press(&mut list, &[KeyCode::Char('z'), KeyCode::Enter]), PickerOutcome::Pending);
+        assert!(!drawn(&mut list, 80, 20).concat().contains("choose"), "there is nothing to choose");
         assert_eq!(press(&mut list, &[KeyCode::Backspace, KeyCode::Enter]), PickerOutcome::Chosen(2));
         assert_eq!(press(&mut list, &[KeyCode::F(5)]), PickerOutcome::Ignored);
         assert_eq!(press(&mut list, &[KeyCode::Esc]), PickerOutcome::Cancelled);

@@ -22,7 +22,7 @@ use crate::ai::messages::Api;
 
 pub use find::{MatchError, Matched};
 pub use live::LiveCatalog;
-pub use scope::{ScopedModel, UnmatchedPattern};
+pub use scope::{ScopedModel, UnmatchedPattern, glob_selects};
 
 /// The provider id of the offline demo model.
 pub const DEMO_PROVIDER: &str = "demo";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobMatcher};
 
 use super::super::model::Model;
 use super::{Catalog, MatchError, Matched};
@@ -15,6 +15,8 @@ pub struct ScopedModel {
     pub model: Arc<Model>,
     /// The level after the colon.
     pub thinking: Option<ThinkingLevel>,
+    /// The pattern as it was written, which may select others too.
+    pub pattern: String,
 }
 
 /// A pattern that selects nothing.
@@ -36,13 +38,34 @@ enum ScopeProblem {
 }
 
 impl ScopedModel {
-    /// The pattern that selects this model with this thinking level.
-    pub fn pattern(&self) -> String {
+    /// The pattern that selects this model alone, with this thinking level.
+    pub fn exact_pattern(&self) -> String {
         match self.thinking {
             Some(level) => format!("{}:{level}", self.model.reference()),
             None => self.model.reference(),
         }
     }
+}
+
+/// Whether a glob, with or without a level, selects the model of this reference.
+pub fn glob_selects(pattern: &str, reference: &str) -> bool {
+    let without_level = pattern.rsplit_once(':').map(|(rest, _)| rest);
+    let globs = [Some(pattern), without_level].into_iter().flatten().filter(|glob| is_glob(glob));
+    globs.filter_map(matcher).any(|matcher| selects(&matcher, reference))
+}
+
+fn is_glob(pattern: &str) -> bool {
+    pattern.contains(['*', '?', '[', '{'])
+}
+
+fn matcher(glob: &str) -> Option<GlobMatcher> {
+    // A star matches slashes too, because ids of routers contain them.
+    GlobBuilder::new(glob).case_insensitive(true).build().ok().map(|glob| glob.compile_matcher())
+}
+
+/// Whether a glob matches a reference, or the id in it.
+fn selects(matcher: &GlobMatcher, reference: &str) -> bool {
+    matcher.is_match(reference) || reference.split_once('/').is_some_and(|(_, id)| matcher.is_match(id))
 }
 
 impl Catalog {
@@ -62,10 +85,9 @@ impl Catalog {
                 unmatched.push(UnmatchedPattern { pattern: pattern.to_owned(), problem: error.to_string() });
                 Vec::new()
             });
-            for found in found {
-                let is_known = scope.iter().any(|known| known.model.reference() == found.model.reference());
-                if !is_known {
-                    scope.push(found);
+            for (model, thinking) in found {
+                if !scope.iter().any(|known| known.model.reference() == model.reference()) {
+                    scope.push(ScopedModel { model, thinking, pattern: pattern.to_owned() });
                 }
             }
         }
@@ -77,41 +99,36 @@ impl Catalog {
         &self,
         pattern: &str,
         usable: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<ScopedModel>, ScopeProblem> {
+    ) -> Result<Vec<(Arc<Model>, Option<ThinkingLevel>)>, ScopeProblem> {
         let none = || ScopeProblem::NoMatch { pattern: pattern.to_owned() };
-        if !pattern.contains(['*', '?', '[', '{']) {
+        if !is_glob(pattern) {
             return match self.find(pattern, None, usable) {
                 Ok(Matched { model, assumed: true, .. }) if !self.models_of(&model.provider).is_empty() => {
                     Err(none())
                 }
-                Ok(Matched { model, thinking, .. }) => Ok(vec![ScopedModel { model, thinking }]),
+                Ok(Matched { model, thinking, .. }) => Ok(vec![(model, thinking)]),
                 Err(error @ MatchError::NoLevel { .. }) => Err(error.into()),
                 Err(MatchError::Unknown { .. } | MatchError::Ambiguous { .. }) => Err(none()),
             };
         }
-        let mut found = self.globbed(pattern, None, usable);
+        let (mut found, mut thinking) = (self.globbed(pattern, usable), None);
         if let Some((rest, level)) = pattern.rsplit_once(':').filter(|_| found.is_empty()) {
-            found = ThinkingLevel::parse(level)
-                .map(|level| self.globbed(rest, Some(level), usable))
-                .unwrap_or_default();
+            thinking = ThinkingLevel::parse(level);
+            found = thinking.map(|_| self.globbed(rest, usable)).unwrap_or_default();
         }
-        if found.is_empty() { Err(none()) } else { Ok(found) }
+        if found.is_empty() {
+            return Err(none());
+        }
+        Ok(found.into_iter().map(|model| (model, thinking)).collect())
     }
 
-    fn globbed(
-        &self,
-        glob: &str,
-        thinking: Option<ThinkingLevel>,
-        usable: &dyn Fn(&str) -> bool,
-    ) -> Vec<ScopedModel> {
-        // A star matches slashes too, because ids of routers contain them.
-        let Ok(glob) = GlobBuilder::new(glob).case_insensitive(true).build() else { return Vec::new() };
-        let matcher = glob.compile_matcher();
+    fn globbed(&self, glob: &str, usable: &dyn Fn(&str) -> bool) -> Vec<Arc<Model>> {
+        let Some(matcher) = matcher(glob) else { return Vec::new() };
         let usable = self.providers().iter().filter(|info| usable(&info.id));
         let matching = usable
             .flat_map(|info| self.models_of(&info.id))
-            .filter(|model| matcher.is_match(&model.id) || matcher.is_match(model.reference()));
-        matching.map(|model| ScopedModel { model: Arc::clone(model), thinking }).collect()
+            .filter(|model| selects(&matcher, &model.reference()));
+        matching.cloned().collect()
     }
 }
 
@@ -132,7 +149,7 @@ mod tests {
             let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
             let (scope, unmatched) = catalog.scope(&patterns, &|provider| provider != "c");
             let problems = unmatched.into_iter().map(|one| one.problem);
-            let shown: Vec<String> = scope.iter().map(ScopedModel::pattern).chain(problems).collect();
+            let shown: Vec<String> = scope.iter().map(ScopedModel::exact_pattern).chain(problems).collect();
             assert_eq!(shown.join(" "), expected, "{patterns:?}");
         };
         check(&["b/three", "a/*"], "b/three a/one a/x/two:free");

@@ -71,7 +71,7 @@ impl Models {
             picker: Picker::new("Model", Vec::new()),
             choices: choices.to_vec(),
             scope: references(&scoped_models),
-            scoped: !scoped_models.is_empty() && query.is_empty(),
+            scoped: query.is_empty() && choices.iter().any(|choice| is_in(&scoped_models, choice)),
             current: Arc::clone(&session.model),
             first: session.model.reference(),
             scoped_models,
@@ -92,7 +92,7 @@ impl Models {
     }
 
     fn fill(&mut self) {
-        let mut hints = Hints::confirm("this session").key("app.models.save", "also as default");
+        let mut hints = Hints::confirm("this session").key("app.models.save", "also as default").of_item();
         if !self.scope.is_empty() {
             hints = hints.key("app.models.scope", "all or scoped");
         }
@@ -115,6 +115,11 @@ impl Models {
         });
         self.picker.set_items(items.collect());
     }
+}
+
+/// Whether a model is in the scope.
+fn is_in(scope: &[ScopedModel], choice: &ModelChoice) -> bool {
+    scope.iter().any(|scoped| scoped.model.reference() == choice.reference())
 }
 
 fn references(scope: &[ScopedModel]) -> Vec<String> {

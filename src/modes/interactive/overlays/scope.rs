@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyEvent;
 
-use crate::ai::UnmatchedPattern;
+use crate::ai::{ScopedModel, UnmatchedPattern, glob_selects};
 use crate::session::{Scope, SessionCommand, SessionState};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
@@ -17,28 +17,57 @@ pub(in super::super) struct ModelScope {
     choices: Vec<ModelChoice>,
     /// The patterns that match no model, in place of the reference of one.
     unmatched: Vec<UnmatchedPattern>,
-    /// In cycling order: references, and the patterns that select
-    /// them.
-    scope: Vec<(String, String)>,
+    /// In cycling order.
+    scope: Vec<InScope>,
     /// The scope when the list was opened.
-    before: Vec<(String, String)>,
+    before: Vec<InScope>,
+}
+
+/// A model of the scope, or a pattern that matches none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct InScope {
+    /// The reference of the model, or the pattern.
+    reference: String,
+    /// What selects only this.
+    exact: String,
+    /// What the scope has for it, if it was in there: a pattern that may select others too.
+    pattern: Option<String>,
+}
+
+impl InScope {
+    fn of(scoped: &ScopedModel) -> Self {
+        let (reference, exact) = (scoped.model.reference(), scoped.exact_pattern());
+        Self { reference, exact, pattern: Some(scoped.pattern.clone()) }
+    }
+
+    /// Whether the pattern of this one selects the other too.
+    fn would_select(&self, other: &Self) -> bool {
+        self.pattern.as_ref().is_some_and(|pattern| glob_selects(pattern, &other.reference))
+    }
+
+    /// A model that is added, or a pattern without one.
+    fn named(reference: String) -> Self {
+        Self { exact: reference.clone(), reference, pattern: None }
+    }
 }
 
 impl ModelScope {
     pub(in super::super) fn new(choices: &[ModelChoice], session: &SessionState) -> Self {
         let hints = Hints::new()
             .key("app.models.toggle", "on or off")
+            .of_item()
             .keys(&["app.models.reorderUp", "app.models.reorderDown"], "order")
+            .of_item()
             .key("app.models.save", "also as default")
             .cancel("done")
             .key("app.models.enableAll", "all")
             .key("app.models.clearAll", "none")
-            .key("app.models.toggleProvider", "provider");
+            .key("app.models.toggleProvider", "provider")
+            .of_item();
         let picker = Picker::new("Models to cycle through; none selected means all", Vec::new()).hints(hints);
-        let scoped = session.scope.iter().map(|scoped| (scoped.model.reference(), scoped.pattern()));
         let unmatched = session.unmatched_scope.to_vec();
-        let without_model = unmatched.iter().map(|one| (one.pattern.clone(), one.pattern.clone()));
-        let scope: Vec<(String, String)> = scoped.chain(without_model).collect();
+        let without_model = unmatched.iter().map(|one| InScope::named(one.pattern.clone()));
+        let scope: Vec<InScope> = session.scope.iter().map(InScope::of).chain(without_model).collect();
         let mut overlay = Self { picker, choices: choices.to_vec(), unmatched, before: scope.clone(), scope };
         overlay.fill();
         overlay
@@ -47,7 +76,7 @@ impl ModelScope {
     /// Keeps the selected model selected.
     fn fill(&mut self) {
         let selected = self.picker.selected().cloned();
-        let place = |reference: &str| self.scope.iter().position(|(one, _)| one == reference);
+        let place = |reference: &str| self.scope.iter().position(|one| one.reference == reference);
         let mark = |place: Option<usize>| if place.is_some() { "✓ " } else { "  " };
         let choices = self.choices.iter().map(|choice| {
             let place = place(&choice.reference());
@@ -65,9 +94,9 @@ impl ModelScope {
     }
 
     fn toggle(&mut self, reference: String) {
-        match self.scope.iter().position(|(one, _)| *one == reference) {
+        match self.scope.iter().position(|one| one.reference == reference) {
             Some(at) => drop(self.scope.remove(at)),
-            None => self.scope.push((reference.clone(), reference)),
+            None => self.scope.push(InScope::named(reference)),
         }
     }
 
@@ -80,7 +109,7 @@ impl ModelScope {
                 let selected = self.picker.selected().cloned().unwrap_or_default();
                 let models = self.of_provider(&selected);
                 if models.iter().all(|reference| self.has(reference)) {
-                    self.scope.retain(|(one, _)| !models.contains(one));
+                    self.scope.retain(|one| !models.contains(&one.reference));
                 } else {
                     self.add(models);
                 }
@@ -92,13 +121,13 @@ impl ModelScope {
     }
 
     fn has(&self, reference: &str) -> bool {
-        self.scope.iter().any(|(one, _)| one == reference)
+        self.scope.iter().any(|one| one.reference == reference)
     }
 
     fn add(&mut self, references: Vec<String>) {
         for reference in references {
             if !self.has(&reference) {
-                self.scope.push((reference.clone(), reference));
+                self.scope.push(InScope::named(reference));
             }
         }
     }
@@ -111,15 +140,35 @@ impl ModelScope {
     }
 
     fn shift(&mut self, reference: &str, up: bool) {
-        let Some(at) = self.scope.iter().position(|(one, _)| one == reference) else { return };
+        let Some(at) = self.scope.iter().position(|one| one.reference == reference) else { return };
         let to = if up { at.checked_sub(1) } else { Some(at + 1) };
         if let Some(to) = to.filter(|to| *to < self.scope.len()) {
             self.scope.swap(at, to);
         }
     }
 
+    /// The patterns of the scope. One that selected several models stays as it was written while all of them are
+    /// there, and none is left out or moved that it would select again.
+    fn patterns(&self) -> Vec<String> {
+        let mut patterns = Vec::new();
+        let mut rest = self.scope.as_slice();
+        while let Some(first) = rest.first() {
+            let n_done = self.scope.len() - rest.len();
+            let is_same = |one: &&InScope| one.pattern.is_some() && one.pattern == first.pattern;
+            let begin = self.before.iter().position(|one| is_same(&one)).unwrap_or(self.before.len());
+            let (earlier, group) = self.before.split_at(begin);
+            let group: Vec<&InScope> = group.iter().take_while(is_same).collect();
+            let is_whole = !group.is_empty()
+                && rest.iter().take(group.len()).eq(group.iter().copied())
+                && earlier.iter().all(|one| self.scope[..n_done].contains(one) || !first.would_select(one));
+            patterns.push(first.pattern.as_ref().filter(|_| is_whole).unwrap_or(&first.exact).clone());
+            rest = &rest[if is_whole { group.len() } else { 1 }..];
+        }
+        patterns
+    }
+
     fn chosen(&self, scope: Scope) -> OverlayStep {
-        let patterns = self.scope.iter().map(|(_, pattern)| pattern.clone()).collect();
+        let patterns = self.patterns();
         OverlayStep::close_with(SessionCommand::SetScope { patterns, scope })
     }
 }
@@ -171,7 +220,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use crate::ai::{Model, ScopedModel};
+    use crate::ai::Model;
 
     use super::super::super::keybindings::default_keymap;
     use super::super::DialogOutcome;
@@ -207,7 +256,7 @@ mod tests {
     fn scope_after(keys: &str) -> Vec<String> {
         let mut overlay = overlay(&session());
         press_all(&mut overlay, keys);
-        overlay.scope.into_iter().map(|(reference, _)| reference).collect()
+        overlay.scope.into_iter().map(|one| one.reference).collect()
     }
 
     #[test]
@@ -221,15 +270,45 @@ mod tests {
         check("umbrellaA", &["umbrella/two"]);
     }
 
+    /// A model of the scope that `pattern` selected.
+    fn scoped(provider: &str, id: &str, pattern: &str) -> ScopedModel {
+        let model = Model { id: id.to_owned(), provider: provider.to_owned(), ..Model::default() };
+        ScopedModel { model: Arc::new(model), thinking: None, pattern: pattern.to_owned() }
+    }
+
+    #[test]
+    fn a_pattern_of_several_models_stays_while_all_of_them_do() {
+        let mut session = session();
+        let models = [("umbrella", "two", "*/two"), ("acme", "one", "acme/*"), ("acme", "three", "acme/*")];
+        session.scope = models.map(|(provider, id, pattern)| scoped(provider, id, pattern)).into();
+        let check = |keys: &[(KeyCode, KeyModifiers)], expected: &[&str]| {
+            let mut overlay = overlay(&session);
+            keys.iter().for_each(|(code, held)| drop(press(&mut overlay, *code, *held)));
+            assert_eq!(overlay.patterns(), expected, "{keys:?}");
+        };
+        let (plain, alt) = (KeyModifiers::NONE, KeyModifiers::ALT);
+        let (down, enter) = ((KeyCode::Down, plain), (KeyCode::Enter, plain));
+        check(&[], &["*/two", "acme/*"]);
+        check(&[down, enter], &["*/two", "acme/three"]);
+        check(&[enter], &["acme/*"]);
+        check(&[enter, enter], &["acme/*", "umbrella/two"]);
+        check(&[down, (KeyCode::Down, alt)], &["*/two", "acme/three", "acme/one"]);
+        // The pattern would select what was removed.
+        session.scope = [scoped("acme", "one", "one"), scoped("acme", "three", "acme/*:high")].into();
+        assert_eq!(overlay(&session).patterns(), ["one", "acme/*:high"]);
+        let mut overlay = overlay(&session);
+        press(&mut overlay, KeyCode::Enter, plain);
+        assert_eq!(overlay.patterns(), ["acme/three"]);
+    }
+
     #[test]
     fn patterns_without_a_model_are_kept_until_they_are_removed() {
         let pattern = |pattern: &str| UnmatchedPattern {
             pattern: pattern.to_owned(),
             problem: format!("no model matches \"{pattern}\""),
         };
-        let model = Model { id: "one".to_owned(), provider: "acme".to_owned(), ..Model::default() };
         let mut session = session();
-        session.scope = [ScopedModel { model: Arc::new(model), thinking: None }].into();
+        session.scope = [scoped("acme", "one", "one")].into();
         session.unmatched_scope = [pattern("dead/*"), pattern("acme/gone")].into();
         let saved = |keys: &[KeyCode]| {
             let mut overlay = overlay(&session);
@@ -242,9 +321,9 @@ mod tests {
             }
         };
         let all = saved(&[]);
-        assert!(all.contains(r#"["acme/one", "dead/*", "acme/gone"]"#), "{all}");
+        assert!(all.contains(r#"["one", "dead/*", "acme/gone"]"#), "{all}");
         let left = saved(&[KeyCode::Down, KeyCode::Enter]);
-        assert!(left.contains(r#"["acme/one", "acme/gone"]"#), "{left}");
+        assert!(left.contains(r#"["one", "acme/gone"]"#), "{left}");
         assert!(matches!(
             press(&mut overlay(&session), KeyCode::Esc, KeyModifiers::NONE),
             OverlayStep::Close

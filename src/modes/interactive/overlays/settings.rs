@@ -61,7 +61,7 @@ impl Edit {
 impl SettingsDialog {
     /// Lists the settings that match `query`.
     pub(in super::super) fn new(settings: &Arc<EffectiveSettings>, query: &str) -> Self {
-        let hints = Hints::confirm("change").key("app.settings.reset", "reset").cancel("close");
+        let hints = Hints::confirm("change").key("app.settings.reset", "reset").of_item().cancel("close");
         let mut picker = Picker::new("Settings", items(settings)).keeping_ends().hints(hints);
         picker.set_query(query);
         Self { settings: Arc::clone(settings), picker, edit: None }

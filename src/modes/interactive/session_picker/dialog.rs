@@ -352,14 +352,24 @@ impl SessionsDialog {
             Mode::ConfirmDelete { .. } => return Hints::confirm("delete this session").cancel("keep it"),
             Mode::Browse => {}
         }
-        Hints::confirm(if self.chosen_entry().is_some() { "show it in its tree" } else { "continue" })
-            .key("app.session.toggleScope", if self.is_all { "this directory" } else { "all directories" })
-            .key("app.session.rename", "rename")
-            .key("app.session.delete", "delete")
-            .key("app.session.toggleSort", if self.sort == SortBy::Recent { "threads" } else { "by time" })
-            .key("app.session.toggleNamedFilter", "named")
-            .key("app.session.togglePath", "directories")
-            .cancel("close")
+        let hints =
+            Hints::confirm(if self.chosen_entry().is_some() { "show it in its tree" } else { "continue" })
+                .key(
+                    "app.session.toggleScope",
+                    if self.is_all { "this directory" } else { "all directories" },
+                )
+                .key("app.session.rename", "rename")
+                .of_item()
+                .key("app.session.delete", "delete")
+                .of_item()
+                .key(
+                    "app.session.toggleSort",
+                    if self.sort == SortBy::Recent { "threads" } else { "by time" },
+                )
+                .key("app.session.toggleNamedFilter", "named")
+                .key("app.session.togglePath", "directories")
+                .cancel("close");
+        if self.places.is_empty() { hints.without_item() } else { hints }
     }
 
     fn empty_text(&self, keymap: &Keymap) -> Option<String> {

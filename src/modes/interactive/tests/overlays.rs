@@ -125,7 +125,11 @@ fn the_model_in_use_is_selected_in_both_lists_of_models() {
         let mut stage = Stage::short();
         let models = models();
         stage.session(|session| {
-            let scoped = [2, 1].map(|at| ScopedModel { model: Arc::clone(&models[at]), thinking: None });
+            let scoped = [2, 1].map(|at| ScopedModel {
+                model: Arc::clone(&models[at]),
+                thinking: None,
+                pattern: models[at].id.clone(),
+            });
             (session.scope, session.model) = (scoped.into(), Arc::clone(&models[current]));
         });
         stage.type_keys("<ctrl+l>");

@@ -421,23 +421,26 @@ impl TreeDialog {
         let is_searching = !self.search.query().is_empty();
         let is_typed = |id| cx.keymap.hint(id).parse::<Chord>().is_ok_and(|chord| chord.is_text());
         let unless_typed = |hints: Hints, id, text| {
-            if is_searching && is_typed(id) { hints } else { hints.key(id, text) }
+            if is_searching && is_typed(id) { hints } else { hints.key(id, text).of_item() }
         };
         let hints = Hints::new()
             .fixed("type", "search")
             .key("tui.select.confirm", "continue here")
-            .key("app.tree.foldOrUp", "fold");
+            .of_item()
+            .key("app.tree.foldOrUp", "fold")
+            .of_item();
         let hints =
             unless_typed(hints, "app.tree.editLabel", "label").key("app.tree.filter.cycleForward", "filter");
         let hints = unless_typed(hints, "app.tree.togglePin", "pin")
             .key("app.message.copy", "copy")
+            .of_item()
             .key("tui.select.cancel", if is_searching { "end the search" } else { "close" });
         let frame = ListFrame {
             title: "Session tree",
             field: Some((query, u16::try_from(column).unwrap_or(0))),
             empty: Some("  No entries"),
             status: Some(self.status_row(theme)),
-            below: hints.rows(cx),
+            below: if self.outline.len() == 0 { hints.without_item() } else { hints }.rows(cx),
         };
         let mut list = self.list.clone();
         let skip = self.skipped_levels(width);
