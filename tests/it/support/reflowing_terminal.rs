@@ -18,6 +18,9 @@ const SCROLLBACK: usize = 20_000;
 
 /// What a resize test needs of a terminal.
 pub(crate) trait Emulator: Write {
+    /// Whether it is known where a cursor goes that is after text which ends at the edge.
+    const KNOWS_EDGE: bool = false;
+
     fn new(size: Size) -> Self;
     /// Prints like a program on the cooked terminal would.
     fn shell(&mut self, text: &str);
@@ -136,78 +139,105 @@ impl Write for ReflowingTerminal {
     }
 }
 
-/// The same with the cursor of Ghostty in 2025, which leaves its text when the width changes: see `reflow/ghostty.rs`.
-pub(crate) struct GhosttyTerminal(ReflowingTerminal);
+/// The same with a cursor that leaves its text when the width changes, as in Ghostty of 2025 or in WezTerm: see
+/// `reflow/ghostty.rs` and `reflow/wezterm.rs`.
+pub(crate) struct LeavingCursor<const OF_WEZTERM: bool> {
+    terminal: ReflowingTerminal,
+    /// Where the cursor is after the last column, and that column.
+    beyond: Option<(Position, usize)>,
+}
 
-impl GhosttyTerminal {
+pub(crate) type GhosttyTerminal = LeavingCursor<false>;
+pub(crate) type WezTermTerminal = LeavingCursor<true>;
+
+impl<const OF_WEZTERM: bool> LeavingCursor<OF_WEZTERM> {
+    fn n_columns(&self) -> usize {
+        self.terminal.term.grid().columns()
+    }
+
     /// The columns of a row up to its last character.
     fn n_used(&self, line: i32) -> usize {
-        let row = &self.0.term.grid()[Line(line)];
-        (0..self.0.term.grid().columns())
-            .rev()
-            .find(|n| !row[Column(*n)].is_empty())
-            .map_or(0, |last| last + 1)
+        let row = &self.terminal.term.grid()[Line(line)];
+        (0..self.n_columns()).rev().find(|n| !row[Column(*n)].is_empty()).map_or(0, |last| last + 1)
     }
 
     fn first_line(&self) -> i32 {
-        -i32::try_from(self.0.term.grid().history_size()).unwrap_or(0)
+        -i32::try_from(self.terminal.term.grid().history_size()).unwrap_or(0)
     }
 
     /// The first row of the line that goes on in this one.
     fn line_start(&self, line: i32) -> i32 {
-        let is_start = |line: &i32| *line <= self.first_line() || !self.0.row(*line - 1).1;
+        let is_start = |line: &i32| *line <= self.first_line() || !self.terminal.row(*line - 1).1;
         (self.first_line()..=line).rev().find(is_start).unwrap_or(line)
+    }
+
+    /// Row and column of the cursor, which is in `column` of a row that is `n_before` columns after the start of its
+    /// line. That line begins in row `start` now.
+    fn place(&self, start: i32, n_before: usize, column: usize, old_width: usize) -> (i32, usize) {
+        let width = self.n_columns();
+        let row = |at: usize| start + i32::try_from(at / width).unwrap_or(0);
+        if OF_WEZTERM {
+            let at = n_before + column;
+            return match at % width {
+                0 if width < old_width => (row(at) - 1, column),
+                0 => (row(at) - 1, width),
+                column => (row(at), column),
+            };
+        }
+        let above = (self.first_line()..start).rev().map(|line| self.n_used(line)).find(|n| *n > 0);
+        let n_above = if n_before == 0 { above.unwrap_or(0) } else { n_before % width };
+        let at = n_before + column.min((width - 1).saturating_sub(n_above));
+        (row(at), at % width)
     }
 }
 
-impl Emulator for GhosttyTerminal {
+impl<const OF_WEZTERM: bool> Emulator for LeavingCursor<OF_WEZTERM> {
+    const KNOWS_EDGE: bool = OF_WEZTERM;
+
     fn new(size: Size) -> Self {
-        Self(ReflowingTerminal::new(size))
+        Self { terminal: ReflowingTerminal::new(size), beyond: None }
     }
 
     fn shell(&mut self, text: &str) {
-        self.0.shell(text);
+        self.terminal.shell(text);
     }
 
     fn resize(&mut self, size: Size) {
-        let before = self.cursor();
-        let (y, x) = (i32::from(before.y), usize::from(before.x));
-        let is_after_text = x >= self.n_used(y);
-        let n_before = usize::try_from(y - self.line_start(y)).unwrap() * self.0.term.grid().columns();
-        let is_same_width = self.0.term.grid().columns() == usize::from(size.width);
-        self.0.resize(size);
-        if !is_after_text || is_same_width {
+        let (before, old_width) = (self.cursor(), self.n_columns());
+        let beyond = self.beyond.take().filter(|(position, _)| *position == before);
+        let y = i32::from(before.y);
+        let column = beyond.map_or(usize::from(before.x), |(_, column)| column);
+        let leaves = OF_WEZTERM || column >= self.n_used(y);
+        let n_before = usize::try_from(y - self.line_start(y)).unwrap_or(0) * old_width;
+        self.terminal.resize(size);
+        if !leaves || old_width == self.n_columns() {
             return;
         }
-        let width = usize::from(size.width);
         let start = self.line_start(i32::from(self.cursor().y));
-        let n_above = match n_before {
-            0 => (self.first_line()..start).rev().map(|line| self.n_used(line)).find(|n| *n > 0).unwrap_or(0),
-            n => n % width,
-        };
-        let at = n_before + x.min((width - 1).saturating_sub(n_above));
-        let row = (start + i32::try_from(at / width).unwrap()).max(0);
-        let cursor = &mut self.0.term.grid_mut().cursor;
-        cursor.point = Point::new(Line(row), Column(at % width));
+        let (row, column) = self.place(start, n_before, column, old_width);
+        let last = self.n_columns() - 1;
+        let cursor = &mut self.terminal.term.grid_mut().cursor;
+        cursor.point = Point::new(Line(row.max(0)), Column(column.min(last)));
         cursor.input_needs_wrap = false;
+        self.beyond = (column > last).then(|| (self.cursor(), column));
     }
 
     fn cursor(&self) -> Position {
-        self.0.cursor()
+        self.terminal.cursor()
     }
 
     fn lines(&mut self) -> (Vec<String>, Vec<String>) {
-        self.0.lines()
+        self.terminal.lines()
     }
 
     fn take_bytes(&mut self) -> Vec<u8> {
-        self.0.take_bytes()
+        self.terminal.take_bytes()
     }
 }
 
-impl Write for GhosttyTerminal {
+impl<const OF_WEZTERM: bool> Write for LeavingCursor<OF_WEZTERM> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        self.terminal.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -7,6 +7,7 @@
 //! models that contradict the reported cursor. Pure arithmetic: it writes nothing.
 
 mod ghostty;
+mod wezterm;
 mod xtermjs;
 
 use ratatui::layout::{Position, Size};
@@ -43,6 +44,8 @@ pub enum CursorRule {
     IgnoresRowsBelow,
     /// Like [`Self::Follows`], but after its text it may move to another row of it (Ghostty).
     OfGhostty,
+    /// Like [`Self::Follows`], but in the first column it goes to the row above (WezTerm).
+    OfWezTerm,
     /// It follows from all sizes that the terminal had (xterm.js, as in VS Code).
     OfXtermJs,
     /// Only rows above the cursor wrap (Konsole).
@@ -68,7 +71,8 @@ impl ReflowTraits {
             "ghostty" => reflowing(true, true, CursorRule::OfGhostty),
             "tmux" => Self { miscounts_joined_lines: true, ..reflowing(true, true, CursorRule::Follows) },
             "vte" | "urxvt" => reflowing(true, false, CursorRule::Follows),
-            "wezterm" | "windows-terminal" => reflowing(false, true, CursorRule::Follows),
+            "wezterm" => reflowing(false, true, CursorRule::OfWezTerm),
+            "windows-terminal" => reflowing(false, true, CursorRule::Follows),
             "kitty" => reflowing(true, true, CursorRule::IgnoresRowsBelow),
             "vscode" => reflowing(true, true, CursorRule::OfXtermJs),
             "konsole" => reflowing(false, false, CursorRule::WrapsOnlyAbove),
@@ -190,7 +194,7 @@ enum Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
     Cursor,
-    /// The cursor is on this one of the rows its own row becomes, counted from 0.
+    /// The cursor is on this one of the rows its own row becomes, counted from 0, or above them.
     CursorOn(i64),
     /// The cursor is on a row of its own below its text, which ends at the edge.
     CursorAfter,
@@ -323,7 +327,13 @@ impl Picture {
     fn models(&self, size: Size, reply: Option<Position>, traits: &ReflowTraits) -> Vec<Model> {
         if size.width >= self.size.width || traits.reflows == Some(false) {
             // No painted row wraps, however the terminal does it.
-            return vec![Model::Rigid];
+            return match reply {
+                Some(reply) if traits.cursor == CursorRule::OfWezTerm => {
+                    let rows = wezterm::rows(self, size, reply).into_iter();
+                    rows.map(|from| Model::Reflow { styled: false, from }).collect()
+                }
+                _ => vec![Model::Rigid],
+            };
         }
         let styles = match traits.keeps_styled_blanks {
             Some(known) => vec![known],
@@ -377,6 +387,9 @@ impl Picture {
         if traits.cursor == CursorRule::OfGhostty {
             let found = ghostty::rows(self, size, reply);
             return if found.is_empty() { vec![From::Cursor] } else { found };
+        }
+        if traits.cursor == CursorRule::OfWezTerm {
+            return wezterm::rows(self, size, reply);
         }
         let mut found = vec![From::Cursor];
         if self.cursor.x >= size.width && !self.is_column_as_expected(size, reply, styles) {
