@@ -2,10 +2,13 @@
 //!
 //! An atom is a paste marker or a grapheme cluster. Words follow Unicode word
 //! segmentation (UAX #29) and end at ASCII punctuation; a run of punctuation is a
-//! word, and so is a marker.
+//! word, and so is a marker. Scripts without blanks between words, such as Chinese and Thai, are
+//! segmented by a dictionary.
 
 use std::ops::Range;
 
+use icu_segmenter::WordSegmenter;
+use icu_segmenter::options::WordBreakInvariantOptions;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The atoms of a line with the given markers.
@@ -29,8 +32,8 @@ pub(in crate::tui) fn words(line: &str, markers: &[Range<usize>]) -> Vec<Range<u
             words.push((start..start + text.len(), Class::Marker));
             return;
         }
-        let bounds = text.split_word_bound_indices();
-        for (at, part) in bounds.flat_map(|(at, part)| split_punctuation(at, part)) {
+        let parts = split_at_bounds(text).into_iter();
+        for (at, part) in parts.flat_map(|(at, part)| split_punctuation(at, part)) {
             let range = start + at..start + at + part.len();
             let class = classify(part);
             match words.last_mut() {
@@ -45,6 +48,24 @@ pub(in crate::tui) fn words(line: &str, markers: &[Range<usize>]) -> Vec<Range<u
         }
     });
     words.into_iter().map(|(range, _)| range).collect()
+}
+
+/// The parts between the bounds of words, with their places.
+fn split_at_bounds(text: &str) -> Vec<(usize, &str)> {
+    if !text.chars().any(has_no_blanks) {
+        return text.split_word_bound_indices().collect();
+    }
+    let segmenter = WordSegmenter::new_dictionary(WordBreakInvariantOptions::default());
+    let bounds: Vec<usize> = segmenter.segment_str(text).collect();
+    let part = |bounds: &[usize]| Some((bounds[0], text.get(bounds[0]..bounds[1])?));
+    bounds.windows(2).filter_map(part).collect()
+}
+
+/// Whether a letter is of a script that has no blanks between words: Thai and Lao, Burmese, Khmer, kana or Han.
+fn has_no_blanks(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3fffd}')
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +118,10 @@ mod tests {
             ("let x = foo(bar)->baz;", vec!["let", "x", "=", "foo", "(", "bar", ")->", "baz", ";"]),
             ("foo.bar_baz", vec!["foo", ".", "bar_baz"]),
             ("don't  stop", vec!["don't", "stop"]),
-            ("日本 ok", vec!["日", "本", "ok"]),
+            ("日本 ok", vec!["日本", "ok"]),
+            ("请检查终端宽度，foo.bar。", vec!["请", "检查", "终端", "宽度", "，", "foo", ".", "bar", "。"]),
+            ("東京に住む", vec!["東京", "に", "住む"]),
+            ("ภาษาไทย", vec!["ภาษา", "ไทย"]),
             ("", vec![]),
         ] {
             let found: Vec<&str> = words(line, &[]).into_iter().map(|range| &line[range]).collect();

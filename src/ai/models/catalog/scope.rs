@@ -47,6 +47,9 @@ impl ScopedModel {
     }
 }
 
+/// A model that a pattern selects, and the level that it names.
+type Match = (Arc<Model>, Option<ThinkingLevel>);
+
 /// Whether a glob, with or without a level, selects the model of this reference.
 pub fn glob_selects(pattern: &str, reference: &str) -> bool {
     let without_level = pattern.rsplit_once(':').map(|(rest, _)| rest);
@@ -95,11 +98,7 @@ impl Catalog {
     }
 
     /// At least one model.
-    fn matching(
-        &self,
-        pattern: &str,
-        usable: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<(Arc<Model>, Option<ThinkingLevel>)>, ScopeProblem> {
+    fn matching(&self, pattern: &str, usable: &dyn Fn(&str) -> bool) -> Result<Vec<Match>, ScopeProblem> {
         let none = || ScopeProblem::NoMatch { pattern: pattern.to_owned() };
         if !is_glob(pattern) {
             return match self.find(pattern, None, usable) {
