@@ -480,9 +480,15 @@ async fn an_editor_that_suspends_its_job_stops_the_program_with_it() {
 /// system would stop it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_to_end_while_suspended_ends_it_in_the_background() {
-    for (stop, screen) in
-        [("\x1a", "regular"), ("\x1a", "fullscreen"), ("kill", "regular"), ("kill", "fullscreen")]
-    {
+    let [key, kill, term, int] = ["\x1a", "kill", "143", "130"];
+    for (stop, screen, expected) in [
+        (key, "regular", term),
+        (key, "fullscreen", term),
+        (kill, "regular", term),
+        (kill, "fullscreen", term),
+        (key, "regular", int),
+        (kill, "fullscreen", int),
+    ] {
         let home = TestHome::new();
         let pty = Pty::start_shell(&home, SIZE);
         // The code that the shell itself would report is that of the stop.
@@ -504,11 +510,11 @@ async fn a_signal_to_end_while_suspended_ends_it_in_the_background() {
         let n_wanted = 2 - usize::from(stop == "kill" && screen == "fullscreen");
         let n_prompts = |rows: &[String]| rows.iter().filter(|row| row.contains("shell>")).count();
         pty.wait("the shell", |rows| n_prompts(rows) == n_wanted);
-        kill_process(pid, Signal::TERM).unwrap();
+        kill_process(pid, if expected == int { Signal::INT } else { Signal::TERM }).unwrap();
         kill_process_group(job, Signal::CONT).unwrap();
         let code = || fs::read_to_string(home.project().join("code")).unwrap_or_default();
         wait_for_files(&home.project(), "the exit code", || !code().is_empty());
-        assert_eq!(code().trim(), "143", "{stop:?} {screen}");
+        assert_eq!(code().trim(), expected, "{stop:?} {screen}");
         let (on, off) = ("\x1b[?2004h", "\x1b[?2004l");
         pty.wait_log("the terminal to be restored", |log| log.rfind(off) > log.rfind(on));
         assert_restored(&pty.log());

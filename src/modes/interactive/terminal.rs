@@ -372,7 +372,6 @@ impl Terminal {
     /// Takes the terminal over again, which got its own title back meanwhile.
     fn take_again(&mut self) -> io::Result<()> {
         self.guard.take_again()?;
-        self.signals.forget_keys();
         self.title.as_ref().map_or(Ok(()), |title| self.ui.screen.control(title))
     }
 
@@ -399,7 +398,7 @@ impl Terminal {
         if os::is_in_foreground() {
             return None;
         }
-        tokio::time::timeout(END_SIGNAL, self.signals.next_request()).await.ok()
+        tokio::time::timeout(END_SIGNAL, self.signals.next()).await.ok()
     }
 
     /// What is on the screen and what is known of it. Asks the terminal, and waits for its answer.
@@ -430,43 +429,9 @@ impl Terminal {
         if self.lend(app).is_err() {
             return Edited::Ending { code: TERMINAL_GONE, saved: None };
         }
-        let before = self.guard.remember();
-        let mut editor = match start() {
-            Ok(editor) => editor,
-            Err(error) => return returned_with(self.reclaim(), Err(error), None),
-        };
-        let code = loop {
-            tokio::select! {
-                biased;
-                code = self.signals.next_request() => break code,
-                // The editor has stopped too, and the shell waits for the whole job. If that is not possible,
-                // the editor goes on as well.
-                () = self.jobs.stops.next() => os::stop_self().unwrap_or_default(),
-                () = self.jobs.continuations.next() => {}
-                ended = editor.ended() => {
-                    // A signal that ended both may be reported later than the end.
-                    if !ended.as_ref().is_ok_and(ExitStatus::success)
-                        && let Ok(code) = tokio::time::timeout(REPORTED, self.signals.next_request()).await
-                    {
-                        break code;
-                    }
-                    // Before the terminal is touched, which may be gone.
-                    let (text, saved) = (editor.text_after(&ended), editor.saved_text());
-                    match ended {
-                        Ok(status) if status.success() => before.restore_modes(),
-                        _ => before.restore(),
-                    }
-                    return returned_with(self.reclaim(), text, saved);
-                }
-            }
-        };
-        editor.end().await;
-        if os::is_in_foreground() {
-            before.restore();
-            // A terminal that is gone stays lent.
-            self.reclaim().unwrap_or_default();
-        }
-        Edited::Ending { code, saved: editor.saved_text() }
+        let edited = edit(self, start).await;
+        self.signals.forget_keys();
+        edited
     }
 
     /// Takes the terminal over again after this process was stopped without being asked to. The
@@ -557,6 +522,47 @@ impl ScreenSensor for InputBroker {
     fn ask_screen(&mut self) -> ScreenReport {
         Self::ask_screen(self)
     }
+}
+
+/// Runs an editor in the terminal, which was lent for it.
+async fn edit(terminal: &mut Terminal, start: impl FnOnce() -> Result<ExternalEditor, String>) -> Edited {
+    let before = terminal.guard.remember();
+    let mut editor = match start() {
+        Ok(editor) => editor,
+        Err(error) => return returned_with(terminal.reclaim(), Err(error), None),
+    };
+    let code = loop {
+        tokio::select! {
+            biased;
+            code = terminal.signals.next_request() => break code,
+            // The editor has stopped too, and the shell waits for the whole job. If that is not possible,
+            // the editor goes on as well.
+            () = terminal.jobs.stops.next() => os::stop_self().unwrap_or_default(),
+            () = terminal.jobs.continuations.next() => {}
+            ended = editor.ended() => {
+                // A signal that ended both may be reported later than the end.
+                if !ended.as_ref().is_ok_and(ExitStatus::success)
+                    && let Ok(code) = tokio::time::timeout(REPORTED, terminal.signals.next_request()).await
+                {
+                    break code;
+                }
+                // Before the terminal is touched, which may be gone.
+                let (text, saved) = (editor.text_after(&ended), editor.saved_text());
+                match ended {
+                    Ok(status) if status.success() => before.restore_modes(),
+                    _ => before.restore(),
+                }
+                return returned_with(terminal.reclaim(), text, saved);
+            }
+        }
+    };
+    editor.end().await;
+    if os::is_in_foreground() {
+        before.restore();
+        // A terminal that is gone stays lent.
+        terminal.reclaim().unwrap_or_default();
+    }
+    Edited::Ending { code, saved: editor.saved_text() }
 }
 
 /// What came of an editor that has ended; `reclaimed` tells whether pi has the terminal again.
