@@ -91,7 +91,7 @@ impl<T: Emulator> LateScreen<T> {
         }
     }
 
-    fn append(&mut self, n_words: usize) {
+    pub(super) fn append(&mut self, n_words: usize) {
         let block = self.n_blocks;
         self.n_blocks += 1;
         self.stage.message(block_of_words(block, n_words));

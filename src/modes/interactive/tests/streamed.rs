@@ -111,6 +111,8 @@ enum Step {
     Tell,
     /// Some time in fullscreen, in which words arrive and the size changes.
     Fullscreen(usize, u16, u16),
+    /// The same without a change of the size.
+    Glance(usize),
     /// The same while a list is open over the main screen.
     List(usize, u16, u16),
     /// A line about the program, below the text that arrives.
@@ -133,6 +135,7 @@ fn steps_in_fullscreen() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::End),
         3 => (0_usize..160, 40_u16..120, 14_u16..46)
             .prop_map(|(n_words, width, height)| Step::Fullscreen(n_words, width, height)),
+        2 => (0_usize..160).prop_map(Step::Glance),
         3 => (0_usize..160, 40_u16..120, 10_u16..46)
             .prop_map(|(n_words, width, height)| Step::List(n_words, width, height)),
         1 => Just(Step::Notice),
@@ -214,6 +217,10 @@ fn run<T: Emulator>(form: Form, traits: ReflowTraits, steps: &[Step], is_right: 
                     .notice(crate::session::NoticeLevel::Warning, "a warning of two rows at many widths");
                 screen.draw();
             }
+            Step::Glance(n_words) => {
+                let size = screen.terminal.size;
+                be_in_fullscreen(&mut screen, answer.as_mut(), n_words, size);
+            }
             Step::Fullscreen(n_words, width, height) => {
                 be_in_fullscreen(&mut screen, answer.as_mut(), n_words, Size::new(width, height));
             }
@@ -271,6 +278,27 @@ fn text_that_arrives_above_a_notice_while_the_window_is_low_is_there_once() {
         let text = [scrollback, rows].concat().join("\n");
         let wrong: Vec<_> = words.iter().filter(|word| text.matches(word.as_str()).count() != 1).collect();
         assert!(wrong.is_empty(), "{n_words}: {wrong:?} in {text}");
+    }
+}
+
+/// Nothing moved the rows of the main screen, which are the window's again.
+#[test]
+fn fullscreen_without_a_change_of_the_size_leaves_no_trace() {
+    let shown = |in_fullscreen: bool, n_blocks: usize| {
+        let mut screen = LateScreen::<ReflowingTerminal>::new(Size::new(100, 40), ReflowTraits::of("tmux"));
+        (0..n_blocks).for_each(|_| screen.append(40));
+        if in_fullscreen {
+            be_in_fullscreen(&mut screen, None, 0, Size::new(100, 40));
+        }
+        for size in [Size::new(60, 40), Size::new(80, 30)] {
+            screen.terminal.resize(size);
+            screen.terminal.known = size;
+            screen.follow_size();
+        }
+        screen.terminal.terminal.0.borrow_mut().lines()
+    };
+    for n_blocks in [1, 3, 20] {
+        assert_eq!(shown(true, n_blocks), shown(false, n_blocks), "{n_blocks}");
     }
 }
 

@@ -163,7 +163,7 @@ pub struct InlineWindow<W> {
     /// The document was replaced.
     start: Option<StartOver>,
     /// The rows that [`Self::release`] left on the screen, and which row of the document the first one was.
-    released: Option<(Picture, usize)>,
+    released: Option<Released>,
     /// The last rows of other documents that are above the window, as far as they are known.
     above: Vec<Row>,
 }
@@ -197,6 +197,16 @@ enum Due {
     EraseWrappedRows,
     /// Blank screen and scrollback.
     Reset,
+}
+
+/// The rows that [`InlineWindow::release`] left on the screen.
+#[derive(Debug)]
+struct Released {
+    picture: Picture,
+    /// Document row of the first one.
+    top: usize,
+    /// Whether no row before them is on the screen, and none is missing.
+    is_whole: bool,
 }
 
 impl<W: Write> InlineWindow<W> {
@@ -403,11 +413,12 @@ impl<W: Write> InlineWindow<W> {
         for y in row..height {
             self.canvas.erase_row(y)?;
         }
+        let is_whole = !self.gap && self.n_borrowed == 0;
         self.pushed = self.pushed.max(document.stable());
         let cursor = Position::new(0, row);
         let shapes = (self.origin..row).map(|y| self.canvas.shape(y)).chain([RowShape::default()]);
         let picture = Picture { used: row, cursor, shapes: shapes.collect(), ..self.picture() };
-        self.released = Some((picture, top));
+        self.released = Some(Released { picture, top, is_whole });
         self.sizes.clear();
         self.origin = row;
         self.shown = Shown { top: self.pushed, used: row, ..Shown::default() };
@@ -432,14 +443,19 @@ impl<W: Write> InlineWindow<W> {
 
     /// The same at document row `row`, whatever was laid out anew since then, below the rows that were left. Nobody
     /// wrote to the screen in the meantime; some terminals leave the cursor where it was when they move its row.
-    /// Those that cut rows get theirs once more.
+    /// Those that cut rows get theirs once more. If nothing moved, the rows that were left are the window's again.
     pub fn resume_at(&mut self, row: usize, size: Size, cursor: Position, rows: &dyn Relayout) {
         let sizes = std::mem::take(&mut self.sizes);
         let released = self.released.take();
         self.resume(size, cursor);
         let mut row = row;
-        if let Some((picture, top)) = released {
+        let mut first = None;
+        if let Some(Released { picture, top, is_whole }) = released {
             let picture = Picture { sizes, ..picture };
+            if is_whole && picture.is_unmoved(size, cursor) {
+                let is_same = |first: &usize| row.checked_sub(*first) == Some(picture.n_rows());
+                first = rows.row(top).filter(is_same).filter(|_| self.start.is_none());
+            }
             self.origin = picture.lowest_end(size, cursor, &self.traits).min(self.height());
             let cut = picture.first_cut(size, cursor, &self.traits);
             if let (Some((n, line)), None) = (cut, &self.start) {
@@ -448,7 +464,8 @@ impl<W: Write> InlineWindow<W> {
             }
         }
         if self.start.is_none() {
-            (self.pushed, self.n_borrowed) = (row, 0);
+            (self.pushed, self.n_borrowed) = (first.unwrap_or(row), 0);
+            self.origin -= narrow(row - self.pushed).min(self.origin);
         }
         self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
     }

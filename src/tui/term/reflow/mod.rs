@@ -235,6 +235,11 @@ impl Picture {
         usize::from(self.used.saturating_sub(self.origin))
     }
 
+    /// Whether nothing has moved the rows since then, as far as is known.
+    pub(super) fn is_unmoved(&self, size: Size, cursor: Position) -> bool {
+        self.sizes.is_empty() && self.size == size && self.cursor == cursor
+    }
+
     /// Smallest width and height since the rows were painted.
     fn smallest(&self) -> Size {
         let smaller = |a: Size, b: &Size| Size::new(a.width.min(b.width), a.height.min(b.height));
