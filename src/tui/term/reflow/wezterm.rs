@@ -16,10 +16,10 @@ pub(super) fn rows(picture: &Picture, size: Size, reply: Position) -> Vec<From> 
         cursor
     });
     let is_reported = |cursor: &&Cursor<'_>| cursor.column.min(size.width.saturating_sub(1)) == reply.x;
-    let mut found: Vec<i64> = places.iter().filter(is_reported).map(Cursor::rows_down).collect();
+    let mut found: Vec<i64> = places.iter().filter(is_reported).flat_map(Cursor::rows_down).collect();
     if found.is_empty() {
         // Sizes between are not known.
-        found.push(if picture.cursor.x == 0 { -1 } else { places[1].rows_down() });
+        found.extend(if picture.cursor.x == 0 { vec![-1] } else { places[1].rows_down() });
     }
     found.dedup();
     found.into_iter().map(From::CursorOn).collect()
@@ -74,11 +74,16 @@ impl<'a> Cursor<'a> {
         u16::try_from(n_rows).unwrap_or(u16::MAX)
     }
 
-    /// How far it is below the first row of the line on which it was.
-    fn rows_down(&self) -> i64 {
+    /// How far it is below the first row of the line on which it was. Blank rows at the end are dropped, and then it
+    /// may be on the last row instead of below it.
+    fn rows_down(&self) -> Vec<i64> {
         let own = usize::from(self.picture.cursor.y.saturating_sub(self.picture.origin));
         let n_up: i64 = (self.line..own).map(|line| i64::from(self.height(line))).sum();
-        i64::from(self.n_down) - n_up - i64::from(self.is_above)
+        let last = self.height(self.line).saturating_sub(1);
+        let is_last = self.picture.shapes.iter().skip(self.line + 1).all(|shape| shape.n_plain == 0);
+        let dropped = (is_last && self.n_down > last).then_some(last);
+        let rows = [Some(self.n_down), dropped].into_iter().flatten();
+        rows.map(|n_down| i64::from(n_down) - n_up - i64::from(self.is_above)).collect()
     }
 }
 
@@ -119,6 +124,26 @@ mod tests {
         check(0, &[40], 80, (40, 6), 6);
         // Sizes that were not noticed.
         check(0, &[], 50, (29, 6), 5);
+    }
+
+    #[test]
+    fn blank_rows_that_were_dropped_leave_the_text_on_the_last_row() {
+        let row = |n_cells: usize| RowShape { widths: vec![1; n_cells], n_plain: n_cells };
+        let picture = Picture {
+            size: Size::new(80, 24),
+            origin: 0,
+            used: 2,
+            cursor: Position::new(0, 2),
+            n_above: 40,
+            sizes: vec![Size::new(97, 24)],
+            shapes: vec![row(78), row(30), row(0)],
+        };
+        let end = |reply: (u16, u16)| {
+            let reply = Position::new(reply.0, reply.1);
+            picture.lowest_end(Size::new(60, 24), reply, &ReflowTraits::of("wezterm"))
+        };
+        assert_eq!(end((37, 23)), 24);
+        assert_eq!(end((0, 22)), 23, "97 columns were none of the terminal");
     }
 
     #[test]
