@@ -7,6 +7,7 @@
 //! models that contradict the reported cursor. Pure arithmetic: it writes nothing.
 
 mod ghostty;
+mod kitty;
 mod wezterm;
 mod xtermjs;
 
@@ -268,6 +269,12 @@ impl Picture {
     ) -> Vec<Positions> {
         if traits.cursor == CursorRule::OfXtermJs {
             return xtermjs::positions(self, size, reply);
+        }
+        if traits.cursor == CursorRule::IgnoresRowsBelow
+            && let Some(reply) = reply.filter(|_| !self.sizes.is_empty())
+            && let Some(positions) = kitty::positions(self, size, reply)
+        {
+            return vec![positions];
         }
         let mut found: Vec<Positions> = Vec::new();
         for model in self.models(size, reply, traits) {
