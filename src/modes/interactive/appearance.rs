@@ -31,7 +31,23 @@ pub(super) fn questions(env: &Env) -> Questions {
 /// What the terminal is known to do with its rows when its width changes. What it calls itself
 /// counts more than the environment, which may be that of the terminal from which it was started.
 pub(super) fn reflow_traits(env: &Env, version: Option<&str>) -> ReflowTraits {
-    ReflowTraits::of(terminal_name(env, version))
+    let name = terminal_name(env, version);
+    let counts_padding =
+        name == "tmux" && tmux_version(env, version).is_some_and(|version| version >= (3, 6));
+    ReflowTraits { counts_padding, ..ReflowTraits::of(name) }
+}
+
+/// The numbers of a version such as `3.6b` or `next-3.8`.
+fn tmux_version(env: &Env, version: Option<&str>) -> Option<(u16, u16)> {
+    let own = version.and_then(|version| version.strip_prefix("tmux ").map(str::to_owned));
+    let of_env = || {
+        let is_own = env.get("TERM_PROGRAM").is_some_and(|name| name == "tmux");
+        is_own.then(|| env.get("TERM_PROGRAM_VERSION")).flatten()
+    };
+    let text = own.or_else(of_env)?;
+    let (major, rest) = text.trim_start_matches(|c: char| !c.is_ascii_digit()).split_once('.')?;
+    let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Whether the terminal calls itself one that knows xterm's modifyOtherKeys and not the kitty protocol: xterm and
@@ -241,6 +257,22 @@ mod tests {
         check(&[("TERM", "screen-256color")], Some("tmux 3.4"), "tmux", false);
         check(&[("TERM", "xterm-kitty"), ("ZELLIJ", "0")], Some("Zellij(4500)"), "zellij", true);
         check(&[xterm, ("TMUX", "/tmp/tmux")], Some("tmux 3.4"), "tmux", false);
+    }
+
+    #[test]
+    fn tmux_is_known_by_its_version_to_count_padding() {
+        let counts = |env: &[(&str, &str)], version: Option<&str>| {
+            reflow_traits(&Env::of(&[env, &[("TMUX", "/tmp/tmux")]].concat()), version).counts_padding
+        };
+        for version in ["tmux 3.6", "tmux 3.6b", "tmux 3.10", "tmux next-3.8", "tmux 4.0"] {
+            assert!(counts(&[], Some(version)), "{version}");
+        }
+        for version in ["tmux 3.3a", "tmux 3.5a", "tmux master", "kitty(0.48.2)"] {
+            assert!(!counts(&[], Some(version)), "{version}");
+        }
+        assert!(counts(&[("TERM_PROGRAM", "tmux"), ("TERM_PROGRAM_VERSION", "3.6b")], None));
+        assert!(!counts(&[("TERM_PROGRAM", "WezTerm"), ("TERM_PROGRAM_VERSION", "20240203.1")], None));
+        assert!(!counts(&[], None));
     }
 
     #[test]

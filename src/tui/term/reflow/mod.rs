@@ -31,6 +31,9 @@ pub struct ReflowTraits {
     /// Whether the cursor can be reported above its text after the screen became wider (tmux 3.3a): lines
     /// that are joined up to a wide character without room are counted twice.
     pub miscounts_joined_lines: bool,
+    /// Whether a wide character counts as three columns, and can be torn, when rows are wrapped, also on a screen that
+    /// became wider (tmux from 3.6 on).
+    pub counts_padding: bool,
 }
 
 /// How the reported cursor moves with the text under it.
@@ -65,6 +68,7 @@ impl ReflowTraits {
             inserts_over_scrollback: false,
             erased_rows_continue: false,
             miscounts_joined_lines: false,
+            counts_padding: false,
         };
         match terminal {
             "foot" => Self { inserts_over_scrollback: true, ..reflowing(true, true, CursorRule::Follows) },
@@ -109,6 +113,14 @@ impl RowShape {
 
     fn widths(&self, with_styled: bool) -> &[u16] {
         if with_styled { &self.widths } else { self.widths.get(..self.n_plain).unwrap_or_default() }
+    }
+
+    /// The same with a column more for each wide cluster.
+    fn with_padding(&self) -> Self {
+        let padded = |widths: &[u16]| -> Vec<u16> {
+            widths.iter().flat_map(|cells| if *cells == 2 { vec![2, 1] } else { vec![*cells] }).collect()
+        };
+        Self { widths: padded(&self.widths), n_plain: padded(self.widths(false)).len() }
     }
 
     /// Whether column `x` has text.
@@ -241,6 +253,22 @@ impl Picture {
         self.sizes.is_empty() && self.size == size && self.cursor == cursor
     }
 
+    /// The same as a terminal sees it that [counts padding](ReflowTraits::counts_padding).
+    fn with_padding(&self) -> Self {
+        let shapes: Vec<RowShape> = self.shapes.iter().map(RowShape::with_padding).collect();
+        let own = self.shapes.get(usize::from(self.cursor.y.saturating_sub(self.origin)));
+        let mut end = 0_u16;
+        let is_before = |cells: &&u16| {
+            end = end.saturating_add(**cells);
+            end <= self.cursor.x
+        };
+        let before = own.map_or(&[][..], |shape| &shape.widths).iter().take_while(is_before);
+        let n_wide = before.filter(|cells| **cells == 2).count();
+        let x = self.cursor.x.saturating_add(u16::try_from(n_wide).unwrap_or(u16::MAX));
+        let cursor = Position::new(x, self.cursor.y);
+        Self { shapes, cursor, sizes: self.sizes.clone(), ..*self }
+    }
+
     /// Smallest width and height since the rows were painted.
     fn smallest(&self) -> Size {
         let smaller = |a: Size, b: &Size| Size::new(a.width.min(b.width), a.height.min(b.height));
@@ -276,6 +304,18 @@ impl Picture {
         {
             return vec![positions];
         }
+        if traits.counts_padding {
+            return self.with_padding().positions_of_models(size, reply, traits);
+        }
+        self.positions_of_models(size, reply, traits)
+    }
+
+    fn positions_of_models(
+        &self,
+        size: Size,
+        reply: Option<Position>,
+        traits: &ReflowTraits,
+    ) -> Vec<Positions> {
         let mut found: Vec<Positions> = Vec::new();
         for model in self.models(size, reply, traits) {
             let tops = self.tops(model, size, reply, traits);
@@ -337,7 +377,9 @@ impl Picture {
     }
 
     fn models(&self, size: Size, reply: Option<Position>, traits: &ReflowTraits) -> Vec<Model> {
-        if size.width >= self.size.width || traits.reflows == Some(false) {
+        if size.width >= self.size.width && !self.wraps_when_wider(size, traits)
+            || traits.reflows == Some(false)
+        {
             // No painted row wraps, however the terminal does it.
             return match reply {
                 Some(reply) if traits.cursor == CursorRule::OfWezTerm => {
@@ -388,6 +430,13 @@ impl Picture {
         models
     }
 
+    /// Whether painted rows wrap although the screen is not narrower.
+    fn wraps_when_wider(&self, size: Size, traits: &ReflowTraits) -> bool {
+        let is_changed = self.sizes.iter().chain([&size]).any(|size| size.width != self.size.width);
+        let wraps = |shape: &RowShape| shape.n_rows(size.width, true) > 1;
+        traits.counts_padding && is_changed && self.shapes.iter().any(wraps)
+    }
+
     /// On which of the rows that its own row becomes the cursor may be.
     fn rows_of_cursor(
         &self,
@@ -399,6 +448,9 @@ impl Picture {
         if traits.cursor == CursorRule::OfGhostty {
             let found = ghostty::rows(self, size, reply);
             return if found.is_empty() { vec![From::Cursor] } else { found };
+        }
+        if traits.counts_padding {
+            return vec![From::Cursor];
         }
         if traits.cursor == CursorRule::OfWezTerm {
             return wezterm::rows(self, size, reply);
@@ -667,6 +719,37 @@ mod tests {
         for x in [10, 11] {
             check_tmux(&picture, (60, 24), (x, 4), &[0, 1, 3, 5, 7]);
         }
+    }
+
+    /// What tmux 3.6 did with rows of 4 cells, of 30 wide characters, and of the prompt below them.
+    #[test]
+    fn wide_characters_of_newer_tmux_wrap_as_if_they_had_three_columns() {
+        let wide = RowShape { widths: vec![2; 30], n_plain: 30 };
+        let shapes = vec![row(4, 0), wide, row(80, 0), row(0, 0), row(80, 0)];
+        let mut picture = full(80, shapes);
+        picture.cursor.x = 0;
+        let tops = |picture: &Picture, size: (u16, u16), reply: (u16, u16), counts_padding| {
+            let traits = ReflowTraits { counts_padding, ..ReflowTraits::of("tmux") };
+            let reply = Some(Position::new(reply.0, reply.1));
+            let found = picture.positions(Size::new(size.0, size.1), reply, &traits);
+            found.iter().map(|positions| positions.tops.clone()).collect::<Vec<_>>()
+        };
+        // 90 columns in the count of tmux.
+        assert_eq!(tops(&picture, (85, 5), (0, 3), true), [[-1, 0, 2, 3, 4, 5]]);
+        assert_eq!(tops(&picture, (85, 5), (0, 3), false), [[0, 1, 2, 3, 4, 5]]);
+        assert_eq!(tops(&picture, (90, 5), (0, 3), true), [[0, 1, 2, 3, 4, 5]], "it fits");
+        assert_eq!(
+            tops(&picture, (80, 7), (0, 5), true),
+            [[2, 3, 4, 5, 6, 7]],
+            "nothing wraps at the same width"
+        );
+        assert_eq!(tops(&picture, (60, 5), (0, 2), true), [[-3, -2, 0, 2, 3, 5]]);
+        picture.sizes = vec![Size::new(100, 5)];
+        assert_eq!(
+            tops(&picture, (80, 5), (0, 3), true),
+            [[-1, 0, 2, 3, 4, 5]],
+            "it was wider in the meantime"
+        );
     }
 
     /// It may show blank rows at its end when it becomes higher.
