@@ -363,6 +363,7 @@ async fn an_editor_leaves_no_modes_behind_however_it_ends() {
             pty.wait_text("failed");
             pty.keys("\x15/quit\r");
         } else if end.starts_with("printf") {
+            pty.wait_log("the prompt", |log| log.rfind("\x1b[?2004h") > log.rfind("EDITOR"));
             pty.wait("the prompt", |rows| rows.iter().any(|row| row.contains("0.0%")));
             pty.keys("\x15/quit\r");
         } else {
