@@ -209,7 +209,11 @@ impl ListState {
         let around = rows.len() + frame.below.len() + 1;
         let room = usize::from(cx.max_rows).saturating_sub(around).max(1);
         if let Some(text) = frame.empty.filter(|_| items.is_empty()) {
-            rows.push(Row::styled(text, theme.style(Token::Dim)));
+            let dim = theme.style(Token::Dim);
+            let mut wrapped =
+                wrap_plain_at_most(text.trim_start(), width.saturating_sub(2).max(1), room, dim);
+            wrapped.iter_mut().for_each(|row| row.indent("  ", dim));
+            rows.extend(wrapped);
         }
         rows.extend(self.rows(items, room, (width, theme)));
         let is_whole = self.scroll == 0 && self.page >= items.len();
