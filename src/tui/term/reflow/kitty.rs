@@ -6,25 +6,14 @@
 
 use ratatui::layout::{Position, Size};
 
-use super::{Picture, Positions};
+use super::{Line, Picture, Positions, positions_of};
 
 /// Where the rows are after the sizes that `picture` had and `size`; `None` if the reported cursor is not where it
 /// would be then.
 pub(super) fn positions(picture: &Picture, size: Size, reply: Position) -> Option<Positions> {
     let mut screen = Screen::new(picture);
     picture.sizes.iter().chain([&size]).for_each(|size| screen.resize(*size));
-    (screen.cursor == reply).then(|| screen.positions(picture.n_rows()))
-}
-
-/// A row of the screen or scrollback.
-#[derive(Debug, Clone, Default)]
-struct Line {
-    /// Widths of its clusters up to the last one.
-    cells: Vec<u16>,
-    /// Whether its text goes on in the next one.
-    wraps: bool,
-    /// Which row of the picture begins here.
-    row: Option<usize>,
+    (screen.cursor == reply).then(|| positions_of(&screen.lines, screen.base, picture.n_rows()))
 }
 
 struct Screen {
@@ -98,19 +87,6 @@ impl Screen {
             }
             _ => false,
         }
-    }
-
-    /// The screen row of each row of the picture, and of the one after the last.
-    fn positions(&self, n_rows: usize) -> Positions {
-        let row = |at: usize| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(self.base).unwrap_or(0);
-        let start = |n: usize| self.lines.iter().position(|line| line.row == Some(n));
-        let last = n_rows.checked_sub(1).and_then(start);
-        let after_last = last.map_or(self.base, |at| {
-            let n_wrapped = self.lines[at..].iter().take_while(|line| line.wraps).count();
-            at + n_wrapped + 1
-        });
-        let tops = (0..n_rows).filter_map(start).chain([after_last]).map(row).collect();
-        Positions { tops, reflows: true, styled: true }
     }
 }
 

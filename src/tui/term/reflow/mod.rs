@@ -242,6 +242,30 @@ impl Positions {
     }
 }
 
+/// A row of the screen or scrollback of a terminal whose changes are computed one after the other.
+#[derive(Debug, Clone, Default)]
+struct Line {
+    /// Widths of its clusters up to the last one.
+    cells: Vec<u16>,
+    /// Whether its text goes on in the next one.
+    wraps: bool,
+    /// Which row of the picture begins here.
+    row: Option<usize>,
+}
+
+/// The screen row of each row of the picture, and of the one after the last, if the screen begins with line `base`.
+fn positions_of(lines: &[Line], base: usize, n_rows: usize) -> Positions {
+    let row = |at: usize| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(base).unwrap_or(0);
+    let start = |n: usize| lines.iter().position(|line| line.row == Some(n));
+    let last = n_rows.checked_sub(1).and_then(start);
+    let after_last = last.map_or(base, |at| {
+        let n_wrapped = lines[at..].iter().take_while(|line| line.wraps).count();
+        at + n_wrapped + 1
+    });
+    let tops = (0..n_rows).filter_map(start).chain([after_last]).map(row).collect();
+    Positions { tops, reflows: true, styled: true }
+}
+
 impl Picture {
     /// Number of painted rows.
     pub(super) fn n_rows(&self) -> usize {
@@ -316,6 +340,15 @@ impl Picture {
         reply: Option<Position>,
         traits: &ReflowTraits,
     ) -> Vec<Positions> {
+        let computed = match reply {
+            Some(reply) if traits.cursor == CursorRule::OfWezTerm => {
+                wezterm::positions(self, size, reply, traits.keeps_styled_blanks == Some(true))
+            }
+            _ => Vec::new(),
+        };
+        if !computed.is_empty() {
+            return computed;
+        }
         let mut found: Vec<Positions> = Vec::new();
         for model in self.models(size, reply, traits) {
             let tops = self.tops(model, size, reply, traits);
