@@ -260,7 +260,7 @@ async fn themes_come_from_the_settings_and_from_flags() {
         (json!([]), &["--theme", "../flag/dusk.json"], 22),
         (json!(["../../../themes"]), &["--theme", "../flag", "--no-themes"], 22),
     ] {
-        let server = SseServer::start([Reply::sse(chat::text("Hi"))]).await;
+        let server = SseServer::start([Reply::sse(chat::text("An answer."))]).await;
         let settings = json!({ "theme": "dusk", "themes": themes, "terminal": { "trueColor": "on" } });
         let home = TestHome::with_server(server.url()).settings(&settings);
         write_theme(&home.home().join("../themes/dusk.json"), "#0b0203");
@@ -268,7 +268,7 @@ async fn themes_come_from_the_settings_and_from_flags() {
         let pty = Pty::start(&home, Size::new(80, 24), args);
         pty.wait_idle();
         pty.keys("go\r");
-        pty.wait_text("Hi");
+        pty.wait_text("An answer.");
         assert!(pty.text_log().contains(&format!("48;2;{red};2;3")), "{args:?}: {}", pty.text_log());
     }
 }
