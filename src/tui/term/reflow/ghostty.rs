@@ -55,22 +55,14 @@ fn moved(picture: &Picture, at: usize, x: u16, width: u16) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ReflowTraits, RowShape};
+    use super::super::ReflowTraits;
+    use super::super::steps::recorded::picture;
     use super::*;
 
     /// Screen rows of the first row that fit a reported cursor: a window at the end of a full screen of 80 columns,
     /// of a rule, a draft of 70 cells with the cursor after it, and another rule.
     fn tops(sizes: &[(u16, u16)], size: (u16, u16), reply: (u16, u16)) -> Vec<i64> {
-        let row = |n_cells: usize| RowShape { widths: vec![1; n_cells], n_plain: n_cells };
-        let picture = Picture {
-            size: Size::new(80, 24),
-            origin: 21,
-            used: 24,
-            cursor: Position::new(70, 22),
-            n_above: 40,
-            sizes: sizes.iter().map(|size| Size::new(size.0, size.1)).collect(),
-            shapes: vec![row(80), row(70), row(80)],
-        };
+        let picture = picture((80, 24), 21, (70, 22), &[80, 70, 80], sizes);
         let reply = Some(Position::new(reply.0, reply.1));
         let found = picture.positions(Size::new(size.0, size.1), reply, &ReflowTraits::of("ghostty"));
         found.iter().map(|positions| positions.tops[0]).collect()

@@ -6,17 +6,11 @@
 
 use ratatui::layout::{Position, Size};
 
-use super::{Line, Picture, Positions, positions_of};
+use super::steps::{Line, Steps, painted_lines, positions_of};
+use super::{Picture, Positions};
 
-/// Where the rows are after the sizes that `picture` had and `size`; `None` if the reported cursor is not where it
-/// would be then.
-pub(super) fn positions(picture: &Picture, size: Size, reply: Position) -> Option<Positions> {
-    let mut screen = Screen::new(picture);
-    picture.sizes.iter().chain([&size]).for_each(|size| screen.resize(*size));
-    (screen.cursor == reply).then(|| positions_of(&screen.lines, screen.base, picture.n_rows()))
-}
-
-struct Screen {
+/// Its lines.
+pub(super) struct Screen {
     size: Size,
     lines: Vec<Line>,
     /// Number of lines in the scrollback.
@@ -24,15 +18,12 @@ struct Screen {
     cursor: Position,
 }
 
-impl Screen {
-    fn new(picture: &Picture) -> Self {
-        let above = std::iter::repeat_with(|| Line { cells: vec![1], ..Line::default() });
-        let above = above.take(usize::from(picture.origin) + 1);
-        let shown = picture.shapes.iter().enumerate();
-        let shown = shown.map(|(n, shape)| Line { cells: shape.widths.clone(), wraps: false, row: Some(n) });
-        let mut lines: Vec<Line> = above.chain(shown).collect();
-        lines.resize_with(1 + usize::from(picture.size.height), Line::default);
-        Self { size: picture.size, lines, base: 1, cursor: picture.cursor }
+impl Steps for Screen {
+    fn new(picture: &Picture, n_above: usize, styled: bool) -> Self {
+        // What is above has no influence.
+        let base = n_above.min(1);
+        let lines = painted_lines(picture, base, styled);
+        Self { size: picture.size, lines, base, cursor: picture.cursor }
     }
 
     fn resize(&mut self, size: Size) {
@@ -74,6 +65,16 @@ impl Screen {
         }
     }
 
+    fn cursor(&self) -> Position {
+        self.cursor
+    }
+
+    fn positions(&self, n_rows: usize) -> Positions {
+        positions_of(&self.lines, self.base, n_rows)
+    }
+}
+
+impl Screen {
     /// Gives a blank line at whose start the cursor is a character, so that it counts as text. It is removed where the
     /// cursor is afterwards, which may be another line.
     fn mark_blank_line(&mut self) -> bool {
@@ -154,20 +155,11 @@ impl Wrapped {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ReflowTraits, RowShape};
-    use super::*;
+    use super::super::steps::recorded::{Case, check};
 
-    fn row(n_clusters: isize) -> RowShape {
-        let n_plain = n_clusters.unsigned_abs();
-        RowShape { widths: vec![if n_clusters < 0 { 2 } else { 1 }; n_plain], n_plain }
-    }
-
-    /// What kitty 0.48 did: size, first row, cursor, cells of each row (clusters of two cells where it is negative),
-    /// later sizes, reported cursor, and where rows are then.
+    /// What kitty 0.48 did.
     #[test]
     fn rows_are_where_kitty_has_put_them() {
-        type Cells = (u16, u16);
-        type Case = (Cells, u16, Cells, &'static [isize], &'static [Cells], Cells, &'static [(usize, i64)]);
         let cases: &[Case] = &[
             (
                 (106, 35),
@@ -370,22 +362,6 @@ mod tests {
                 &[(1, 1), (2, 2), (3, 3), (4, 4)],
             ),
         ];
-        for (size, origin, cursor, rows, sizes, reply, tops) in cases {
-            let ((last, sizes), used) = (sizes.split_last().unwrap(), u16::try_from(rows.len()).unwrap());
-            let picture = Picture {
-                size: Size::new(size.0, size.1),
-                origin: *origin,
-                used: origin + used,
-                cursor: Position::new(cursor.0, cursor.1),
-                n_above: 40,
-                sizes: sizes.iter().map(|size| Size::new(size.0, size.1)).collect(),
-                shapes: rows.iter().copied().map(row).collect(),
-            };
-            let (last, reply) = (Size::new(last.0, last.1), Position::new(reply.0, reply.1));
-            let found = picture.positions(last, Some(reply), &ReflowTraits::of("kitty"));
-            let [found] = found.as_slice() else { panic!("{size:?} {rows:?}: {found:?}") };
-            let found: Vec<(usize, i64)> = tops.iter().map(|(row, _)| (*row, found.tops[*row])).collect();
-            assert_eq!(found, *tops, "{size:?} {rows:?}");
-        }
+        check("kitty", 40, cases);
     }
 }

@@ -8,10 +8,13 @@
 
 mod ghostty;
 mod kitty;
+mod steps;
 mod wezterm;
 mod xtermjs;
 
 use ratatui::layout::{Position, Size};
+
+use steps::Computed;
 
 /// What a terminal does to its rows when its width changes; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,7 +51,7 @@ pub enum CursorRule {
     IgnoresRowsBelow,
     /// Like [`Self::Follows`], but after its text it may move to another row of it (Ghostty).
     OfGhostty,
-    /// Like [`Self::Follows`], but in the first column it goes to the row above (WezTerm).
+    /// Like [`Self::Follows`], but in the first column it goes to the row above at every change (WezTerm).
     OfWezTerm,
     /// It follows from all sizes that the terminal had (xterm.js, as in VS Code).
     OfXtermJs,
@@ -207,7 +210,7 @@ enum Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
     Cursor,
-    /// The cursor is on this one of the rows its own row becomes, counted from 0, or above them.
+    /// The cursor is on this one of the rows its own row becomes, counted from 0.
     CursorOn(i64),
     /// The cursor is on a row of its own below its text, which ends at the edge.
     CursorAfter,
@@ -240,30 +243,6 @@ impl Positions {
         }
         self
     }
-}
-
-/// A row of the screen or scrollback of a terminal whose changes are computed one after the other.
-#[derive(Debug, Clone, Default)]
-struct Line {
-    /// Widths of its clusters up to the last one.
-    cells: Vec<u16>,
-    /// Whether its text goes on in the next one.
-    wraps: bool,
-    /// Which row of the picture begins here.
-    row: Option<usize>,
-}
-
-/// The screen row of each row of the picture, and of the one after the last, if the screen begins with line `base`.
-fn positions_of(lines: &[Line], base: usize, n_rows: usize) -> Positions {
-    let row = |at: usize| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(base).unwrap_or(0);
-    let start = |n: usize| lines.iter().position(|line| line.row == Some(n));
-    let last = n_rows.checked_sub(1).and_then(start);
-    let after_last = last.map_or(base, |at| {
-        let n_wrapped = lines[at..].iter().take_while(|line| line.wraps).count();
-        at + n_wrapped + 1
-    });
-    let tops = (0..n_rows).filter_map(start).chain([after_last]).map(row).collect();
-    Positions { tops, reflows: true, styled: true }
 }
 
 impl Picture {
@@ -319,19 +298,23 @@ impl Picture {
         reply: Option<Position>,
         traits: &ReflowTraits,
     ) -> Vec<Positions> {
-        if traits.cursor == CursorRule::OfXtermJs {
-            return xtermjs::positions(self, size, reply);
+        match traits.cursor {
+            CursorRule::OfXtermJs => {
+                Computed::of::<xtermjs::Screen>(self, size, reply, traits).exact_or_nearest()
+            }
+            CursorRule::OfWezTerm => {
+                Computed::of::<wezterm::Screen>(self, size, reply, traits).exact_or_nearest()
+            }
+            // Older versions, which leave their cursor elsewhere, are not like that.
+            CursorRule::IgnoresRowsBelow if !self.sizes.is_empty() => {
+                match Computed::of::<kitty::Screen>(self, size, reply, traits).exact {
+                    exact if exact.is_empty() => self.positions_of_models(size, reply, traits),
+                    exact => exact,
+                }
+            }
+            _ if traits.counts_padding => self.with_padding().positions_of_models(size, reply, traits),
+            _ => self.positions_of_models(size, reply, traits),
         }
-        if traits.cursor == CursorRule::IgnoresRowsBelow
-            && let Some(reply) = reply.filter(|_| !self.sizes.is_empty())
-            && let Some(positions) = kitty::positions(self, size, reply)
-        {
-            return vec![positions];
-        }
-        if traits.counts_padding {
-            return self.with_padding().positions_of_models(size, reply, traits);
-        }
-        self.positions_of_models(size, reply, traits)
     }
 
     fn positions_of_models(
@@ -340,15 +323,6 @@ impl Picture {
         reply: Option<Position>,
         traits: &ReflowTraits,
     ) -> Vec<Positions> {
-        let computed = match reply {
-            Some(reply) if traits.cursor == CursorRule::OfWezTerm => {
-                wezterm::positions(self, size, reply, traits.keeps_styled_blanks == Some(true))
-            }
-            _ => Vec::new(),
-        };
-        if !computed.is_empty() {
-            return computed;
-        }
         let mut found: Vec<Positions> = Vec::new();
         for model in self.models(size, reply, traits) {
             let tops = self.tops(model, size, reply, traits);
@@ -414,13 +388,7 @@ impl Picture {
             || traits.reflows == Some(false)
         {
             // No painted row wraps, however the terminal does it.
-            return match reply {
-                Some(reply) if traits.cursor == CursorRule::OfWezTerm => {
-                    let rows = wezterm::rows(self, size, reply).into_iter();
-                    rows.map(|from| Model::Reflow { styled: false, from }).collect()
-                }
-                _ => vec![Model::Rigid],
-            };
+            return vec![Model::Rigid];
         }
         let styles = match traits.keeps_styled_blanks {
             Some(known) => vec![known],
@@ -484,9 +452,6 @@ impl Picture {
         }
         if traits.counts_padding {
             return vec![From::Cursor];
-        }
-        if traits.cursor == CursorRule::OfWezTerm {
-            return wezterm::rows(self, size, reply);
         }
         let mut found = vec![From::Cursor];
         if self.cursor.x >= size.width && !self.is_column_as_expected(size, reply, styles) {

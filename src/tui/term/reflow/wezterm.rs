@@ -2,35 +2,15 @@
 //!
 //! It stays with its text, but not in the first column: there it goes to the row above, so that it does not lose
 //! its line if a wrapped line ends before it. Every change of the width does that again, and blank lines at the end
-//! are dropped. So what it does with its lines is computed for one size after the other; where the cursor does not
-//! fit that, it is at least known to be on the row above.
+//! are dropped.
 
 use ratatui::layout::{Position, Size};
 
-use super::{From, Line, Picture, Positions, flow, positions_of};
-
-/// Rows in the scrollback, if there are more than a few.
-const MANY_ROWS: usize = 400;
-
-/// Where the rows are after the sizes that `picture` had and `size`; empty if the reported cursor is not where it
-/// would be then. `styled` is whether blanks with a background count as text, as in a terminal of the tests.
-pub(super) fn positions(picture: &Picture, size: Size, reply: Position, styled: bool) -> Vec<Positions> {
-    let mut found = Vec::new();
-    for n_above in [MANY_ROWS, picture.n_above.min(MANY_ROWS)] {
-        let mut screen = Screen::new(picture, n_above, styled);
-        picture.sizes.iter().chain([&size]).for_each(|size| screen.resize(*size));
-        if screen.reported() == reply {
-            let positions = positions_of(&screen.lines, screen.base(), picture.n_rows());
-            if !found.contains(&positions) {
-                found.push(positions);
-            }
-        }
-    }
-    found
-}
+use super::steps::{Line, Steps, painted_lines, positions_of};
+use super::{Picture, Positions};
 
 /// The lines of the terminal, of which the last ones are on the screen.
-struct Screen {
+pub(super) struct Screen {
     size: Size,
     lines: Vec<Line>,
     /// Its column may be after the last one, its line after all.
@@ -38,28 +18,11 @@ struct Screen {
     line: usize,
 }
 
-impl Screen {
+impl Steps for Screen {
     fn new(picture: &Picture, n_above: usize, styled: bool) -> Self {
-        let above = std::iter::repeat_with(|| Line { cells: vec![1], ..Line::default() });
-        let above = above.take(n_above + usize::from(picture.origin));
-        let shown = picture.shapes.iter().enumerate();
-        let shown =
-            shown.map(|(n, shape)| Line { cells: shape.widths(styled).to_vec(), wraps: false, row: Some(n) });
-        let mut lines: Vec<Line> = above.chain(shown).collect();
-        lines.resize_with(n_above + usize::from(picture.size.height), Line::default);
+        let lines = painted_lines(picture, n_above, styled);
         let (column, line) = (picture.cursor.x.into(), n_above + usize::from(picture.cursor.y));
         Self { size: picture.size, lines, column, line }
-    }
-
-    /// The first line on the screen.
-    fn base(&self) -> usize {
-        self.lines.len().saturating_sub(self.size.height.into())
-    }
-
-    fn reported(&self) -> Position {
-        let within = |at: usize, end: u16| u16::try_from(at).unwrap_or(u16::MAX).min(end.saturating_sub(1));
-        let y = self.line.saturating_sub(self.base());
-        Position::new(within(self.column, self.size.width), within(y, self.size.height))
     }
 
     fn resize(&mut self, size: Size) {
@@ -80,6 +43,23 @@ impl Screen {
         self.lines.extend(dropped.into_iter().take(n_missing));
         let height = usize::from(size.height);
         self.lines.resize_with(self.lines.len().max(height), Line::default);
+    }
+
+    fn cursor(&self) -> Position {
+        let within = |at: usize, end: u16| u16::try_from(at).unwrap_or(u16::MAX).min(end.saturating_sub(1));
+        let y = self.line.saturating_sub(self.base());
+        Position::new(within(self.column, self.size.width), within(y, self.size.height))
+    }
+
+    fn positions(&self, n_rows: usize) -> Positions {
+        positions_of(&self.lines, self.base(), n_rows)
+    }
+}
+
+impl Screen {
+    /// The first line on the screen.
+    fn base(&self) -> usize {
+        self.lines.len().saturating_sub(self.size.height.into())
     }
 
     fn rewrap(&mut self, old_width: u16) {
@@ -133,104 +113,20 @@ fn wrap(line: Line, width: u16, rows: &mut Vec<Line>) {
     }
 }
 
-/// Where the sizes between are not known: how far below, or above, the first row of its own line the cursor is.
-pub(super) fn rows(picture: &Picture, size: Size, reply: Position) -> Vec<From> {
-    let places = [&picture.sizes[..], &[]].map(|sizes| {
-        let mut cursor = Cursor::new(picture);
-        sizes.iter().chain([&size]).for_each(|size| cursor.resize(size.width));
-        cursor
-    });
-    let is_reported = |cursor: &&Cursor<'_>| cursor.column.min(size.width.saturating_sub(1)) == reply.x;
-    let mut found: Vec<i64> = places.iter().filter(is_reported).flat_map(Cursor::rows_down).collect();
-    if found.is_empty() {
-        // Sizes between are not known.
-        found.extend(if picture.cursor.x == 0 { vec![-1] } else { places[1].rows_down() });
-    }
-    found.dedup();
-    found.into_iter().map(From::CursorOn).collect()
-}
-
-/// The cursor on one of the rows that a painted row became.
-struct Cursor<'a> {
-    picture: &'a Picture,
-    width: u16,
-    /// Index of the painted row, and below its first row.
-    line: usize,
-    n_down: u16,
-    /// May be after the last one.
-    column: u16,
-    /// Whether it is above all rows that are known.
-    is_above: bool,
-}
-
-impl<'a> Cursor<'a> {
-    fn new(picture: &'a Picture) -> Self {
-        let line = usize::from(picture.cursor.y.saturating_sub(picture.origin));
-        let (width, column) = (picture.size.width, picture.cursor.x);
-        Self { picture, width, line, n_down: 0, column, is_above: false }
-    }
-
-    fn resize(&mut self, width: u16) {
-        let before = std::mem::replace(&mut self.width, width.max(1));
-        if before == self.width || self.is_above {
-            return;
-        }
-        let at = self.n_down.saturating_mul(before).saturating_add(self.column);
-        let column = std::mem::replace(&mut self.column, at % self.width);
-        self.n_down = at / self.width;
-        if self.column > 0 {
-            return;
-        }
-        self.column = if self.width < before { column } else { self.width };
-        if self.n_down > 0 {
-            self.n_down -= 1;
-        } else if self.line > 0 {
-            self.line -= 1;
-            self.n_down = self.height(self.line).saturating_sub(1);
-        } else {
-            self.is_above = true;
-        }
-    }
-
-    /// How many rows a painted row is now.
-    fn height(&self, line: usize) -> u16 {
-        let shape = self.picture.shapes.get(line);
-        let n_rows = shape.map_or(1, |shape| flow(shape.widths(false), self.width).0.max(1));
-        u16::try_from(n_rows).unwrap_or(u16::MAX)
-    }
-
-    /// How far it is below the first row of the line on which it was. Blank rows at the end are dropped, and then it
-    /// may be on the last row instead of below it.
-    fn rows_down(&self) -> Vec<i64> {
-        let own = usize::from(self.picture.cursor.y.saturating_sub(self.picture.origin));
-        let n_up: i64 = (self.line..own).map(|line| i64::from(self.height(line))).sum();
-        let last = self.height(self.line).saturating_sub(1);
-        let is_last = self.picture.shapes.iter().skip(self.line + 1).all(|shape| shape.n_plain == 0);
-        let dropped = (is_last && self.n_down > last).then_some(last);
-        let rows = [Some(self.n_down), dropped].into_iter().flatten();
-        rows.map(|n_down| i64::from(n_down) - n_up - i64::from(self.is_above)).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{ReflowTraits, RowShape};
-    use super::*;
+    use ratatui::layout::{Position, Size};
+
+    use super::super::steps::recorded::{Case, check, picture};
+    use super::super::{Picture, ReflowTraits};
 
     /// Screen row of the first row: a rule, a draft with the cursor after it, and another rule, at the end of a
     /// screen of 80 columns.
     #[track_caller]
-    fn check(n_draft: u16, sizes: &[u16], width: u16, reply: (u16, u16), first: i64) {
-        let row = |n_cells: u16| RowShape { widths: vec![1; n_cells.into()], n_plain: n_cells.into() };
-        let picture = Picture {
-            size: Size::new(80, 10),
-            origin: 7,
-            used: 10,
-            cursor: Position::new(n_draft, 8),
-            n_above: 40,
-            sizes: sizes.iter().map(|width| Size::new(*width, 10)).collect(),
-            shapes: vec![row(80), row(n_draft), row(80)],
-        };
+    fn check_draft(n_draft: u16, sizes: &[u16], width: u16, reply: (u16, u16), first: i64) {
+        let sizes: Vec<(u16, u16)> = sizes.iter().map(|width| (*width, 10)).collect();
+        let n_cells = isize::try_from(n_draft).unwrap();
+        let picture = picture((80, 10), 7, (n_draft, 8), &[80, n_cells, 80], &sizes);
         let reply = Some(Position::new(reply.0, reply.1));
         let found = picture.positions(Size::new(width, 10), reply, &ReflowTraits::of("wezterm"));
         let tops: Vec<i64> = found.iter().map(|positions| positions.tops[0]).collect();
@@ -240,30 +136,21 @@ mod tests {
     /// The positions are those that its code reported.
     #[test]
     fn cursor_in_the_first_column_goes_to_the_row_above() {
-        check(0, &[], 60, (0, 6), 5);
-        check(0, &[60], 50, (10, 6), 5);
-        check(0, &[], 40, (0, 6), 5);
-        check(0, &[], 100, (99, 6), 6);
-        check(0, &[100], 120, (100, 6), 6);
-        check(0, &[60], 80, (60, 6), 6);
-        check(0, &[40], 80, (40, 6), 6);
+        check_draft(0, &[], 60, (0, 6), 5);
+        check_draft(0, &[60], 50, (10, 6), 5);
+        check_draft(0, &[], 40, (0, 6), 5);
+        check_draft(0, &[], 100, (99, 6), 6);
+        check_draft(0, &[100], 120, (100, 6), 6);
+        check_draft(0, &[60], 80, (60, 6), 6);
+        check_draft(0, &[40], 80, (40, 6), 6);
         // Sizes that were not noticed.
-        check(0, &[], 50, (29, 6), 5);
+        check_draft(0, &[], 50, (29, 6), 5);
     }
 
     #[test]
     fn blank_rows_that_were_dropped_leave_the_text_on_the_last_row() {
-        let row = |n_cells: usize| RowShape { widths: vec![1; n_cells], n_plain: n_cells };
-        let picture = Picture {
-            size: Size::new(80, 24),
-            origin: 0,
-            used: 2,
-            cursor: Position::new(0, 2),
-            n_above: 40,
-            sizes: vec![Size::new(97, 24)],
-            shapes: vec![row(78), row(30), row(0)],
-        };
         let end = |reply: (u16, u16)| {
+            let picture = Picture { used: 2, ..picture((80, 24), 0, (0, 2), &[78, 30, 0], &[(97, 24)]) };
             let reply = Position::new(reply.0, reply.1);
             picture.lowest_end(Size::new(60, 24), reply, &ReflowTraits::of("wezterm"))
         };
@@ -273,19 +160,16 @@ mod tests {
 
     #[test]
     fn elsewhere_it_stays_with_its_text() {
-        check(2, &[], 60, (2, 7), 5);
-        check(40, &[], 40, (39, 7), 5);
-        check(40, &[40], 80, (40, 8), 7);
-        check(70, &[60], 50, (20, 7), 4);
-        check(70, &[], 100, (70, 8), 7);
+        check_draft(2, &[], 60, (2, 7), 5);
+        check_draft(40, &[], 40, (39, 7), 5);
+        check_draft(40, &[40], 80, (40, 8), 7);
+        check_draft(70, &[60], 50, (20, 7), 4);
+        check_draft(70, &[], 100, (70, 8), 7);
     }
 
-    /// What WezTerm did: size, first row, cursor, cells of each row (clusters of two cells where it is negative), later
-    /// sizes, reported cursor, and where rows are then.
+    /// What WezTerm did.
     #[test]
     fn rows_are_where_wezterm_has_put_them() {
-        type Cells = (u16, u16);
-        type Case = (Cells, u16, Cells, &'static [isize], &'static [Cells], Cells, &'static [(usize, i64)]);
         let cases: &[Case] = &[
             (
                 (104, 25),
@@ -434,26 +318,6 @@ mod tests {
                 &[(0, -7), (1, -3), (2, -1), (3, 3), (4, 6), (5, 10)],
             ),
         ];
-        for (size, origin, cursor, rows, sizes, reply, tops) in cases {
-            let row = |n_clusters: &isize| {
-                let n_plain = n_clusters.unsigned_abs();
-                RowShape { widths: vec![if *n_clusters < 0 { 2 } else { 1 }; n_plain], n_plain }
-            };
-            let ((last, sizes), used) = (sizes.split_last().unwrap(), u16::try_from(rows.len()).unwrap());
-            let picture = Picture {
-                size: Size::new(size.0, size.1),
-                origin: *origin,
-                used: origin + used,
-                cursor: Position::new(cursor.0, cursor.1),
-                n_above: 400,
-                sizes: sizes.iter().map(|size| Size::new(size.0, size.1)).collect(),
-                shapes: rows.iter().map(row).collect(),
-            };
-            let found =
-                positions(&picture, Size::new(last.0, last.1), Position::new(reply.0, reply.1), false);
-            let [found] = found.as_slice() else { panic!("{size:?} {rows:?}: {found:?}") };
-            let found: Vec<(usize, i64)> = tops.iter().map(|(row, _)| (*row, found.tops[*row])).collect();
-            assert_eq!(found, *tops, "{size:?} {rows:?}");
-        }
+        check("wezterm", 400, cases);
     }
 }
