@@ -48,7 +48,9 @@ impl Hints {
     /// Makes the last hint one about the selected item.
     #[must_use]
     pub fn of_item(mut self) -> Self {
-        self.0.iter_mut().next_back().into_iter().for_each(|hint| hint.is_of_item = true);
+        if let Some(hint) = self.0.last_mut() {
+            hint.is_of_item = true;
+        }
         self
     }
 

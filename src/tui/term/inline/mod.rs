@@ -465,7 +465,7 @@ impl<W: Write> InlineWindow<W> {
         }
         if self.start.is_none() {
             (self.pushed, self.n_borrowed) = (first.unwrap_or(row), 0);
-            self.origin -= narrow(row - self.pushed).min(self.origin);
+            self.origin = self.origin.saturating_sub(narrow(row.saturating_sub(self.pushed)));
         }
         self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
     }

@@ -252,10 +252,11 @@ impl Tail {
     /// what the terminal says about itself. Nobody types them at once.
     pub(super) fn is_certain(bytes: &[u8]) -> bool {
         let whole = [&[ESCAPE], bytes].concat();
-        let n_key = bytes.iter().skip(1).position(|byte| (0x40..=0x7e).contains(byte)).map_or(0, |at| at + 3);
+        let last = bytes.iter().skip(1).position(|byte| (0x40..=0x7e).contains(byte));
+        let n_report = last.map_or(0, |at| at + 3);
         [PASTE, PASTE_END].iter().any(|mark| whole.starts_with(mark))
             || strings::begins(&whole)
-            || is_report(&whole[..n_key.min(whole.len())])
+            || is_report(&whole[..n_report.min(whole.len())])
     }
 }
 

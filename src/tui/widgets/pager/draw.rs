@@ -65,8 +65,9 @@ impl Pager {
         }
         rows.push(self.title_row(text.position(self.top, last), width_cells, theme));
         let n_rows = rows.len() + page;
-        let is_blank = shown.iter().all(|row| row.text().trim().is_empty()) && self.top == (0, 0);
-        if is_blank && (0..text.n_parts()).all(|part| text.is_read(part)) {
+        let is_blank = |row: &Row| row.picture.is_none() && row.text().trim().is_empty();
+        let is_nothing = self.top == (0, 0) && shown.iter().all(is_blank);
+        if is_nothing && (0..text.n_parts()).all(|part| text.is_read(part)) {
             rows.push(Row::styled("  Nothing to show yet", theme.style(Token::Dim)));
         } else {
             rows.extend(shown);
