@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use icu_segmenter::WordSegmenter;
-use icu_segmenter::options::WordBreakInvariantOptions;
 use unicode_segmentation::UnicodeSegmentation;
+
+use crate::tui::text::word_parts;
 
 /// The atoms of a line with the given markers.
 pub(super) fn atoms(line: &str, markers: &[Range<usize>]) -> Vec<Range<usize>> {
@@ -32,7 +32,7 @@ pub(in crate::tui) fn words(line: &str, markers: &[Range<usize>]) -> Vec<Range<u
             words.push((start..start + text.len(), Class::Marker));
             return;
         }
-        let parts = split_at_bounds(text).into_iter();
+        let parts = word_parts(text).into_iter();
         for (at, part) in parts.flat_map(|(at, part)| split_punctuation(at, part)) {
             let range = start + at..start + at + part.len();
             let class = classify(part);
@@ -48,24 +48,6 @@ pub(in crate::tui) fn words(line: &str, markers: &[Range<usize>]) -> Vec<Range<u
         }
     });
     words.into_iter().map(|(range, _)| range).collect()
-}
-
-/// The parts between the bounds of words, with their places.
-fn split_at_bounds(text: &str) -> Vec<(usize, &str)> {
-    if !text.chars().any(has_no_blanks) {
-        return text.split_word_bound_indices().collect();
-    }
-    let segmenter = WordSegmenter::new_dictionary(WordBreakInvariantOptions::default());
-    let bounds: Vec<usize> = segmenter.segment_str(text).collect();
-    let part = |bounds: &[usize]| Some((bounds[0], text.get(bounds[0]..bounds[1])?));
-    bounds.windows(2).filter_map(part).collect()
-}
-
-/// Whether a letter is of a script that has no blanks between words: Thai and Lao, Burmese, Khmer, kana or Han.
-fn has_no_blanks(c: char) -> bool {
-    matches!(c,
-        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
-        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3fffd}')
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! colours.
 
 mod ansi;
+mod bounds;
 mod copy;
 mod line_place;
 mod picture;
@@ -17,6 +18,7 @@ mod width;
 mod wrap;
 
 pub use ansi::{OutputLine, output_lines, terminal_output};
+pub use bounds::{has_no_blanks, word_parts};
 pub use copy::{CopyPiece, CopyRule, copied_pieces, copied_text, copied_together, keep_replaced, keep_tabs};
 pub use line_place::{LinePlace, SplitRows};
 pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use crate::tui::markdown::{CopyRow, copied_markdown};
-use crate::tui::text::{Row, graphemes};
+use crate::tui::text::{Row, graphemes, has_no_blanks, word_parts};
 
 use super::scrollback::{Scrollback, Spot};
 
@@ -207,14 +207,14 @@ impl Extent {
 }
 
 /// The columns of the word at a column: letters and what connects them in names, paths and
-/// addresses, or other characters of one kind.
+/// addresses, a word of a script without blanks, or other characters of one kind.
 pub(super) fn word(row: &Row, column: u16) -> Range<u16> {
     let text = row.text();
-    let mut cells: Vec<(Range<u16>, Kind)> = Vec::new();
+    let mut cells: Vec<(Range<u16>, &str)> = Vec::new();
     let mut at = 0_u16;
     for (grapheme, width) in graphemes(&text) {
         let end = at.saturating_add(u16::try_from(width).unwrap_or(u16::MAX));
-        cells.push((at..end, Kind::of(grapheme)));
+        cells.push((at..end, grapheme));
         at = end;
     }
     let inside = row.text_columns();
@@ -222,21 +222,41 @@ pub(super) fn word(row: &Row, column: u16) -> Range<u16> {
     let Some(found) = cells.iter().position(|(cell, _)| cell.contains(&column)) else {
         return column..column.saturating_add(1);
     };
-    let kind = cells[found].1.joined();
-    let same = |index: &usize| cells[*index].1.joined() == kind;
-    let first = (0..=found).rev().take_while(same).last().unwrap_or(found);
-    let mut last = (found..cells.len()).take_while(same).last().unwrap_or(found);
+    let kinds: Vec<Kind> = cells.iter().map(|(_, grapheme)| Kind::of(grapheme)).collect();
+    let parted = |after: usize| !kinds[after - 1].joins(kinds[after]);
+    let first = (1..=found).rev().find(|after| parted(*after)).unwrap_or(0);
+    let mut end = (found + 1..cells.len()).find(|after| parted(*after)).unwrap_or(cells.len());
     // The full stop or colon after a name is no part of it.
-    while last > found && cells[last].1 == Kind::Connector {
-        last -= 1;
+    while end > found + 1 && kinds[end - 1] == Kind::Connector {
+        end -= 1;
     }
-    cells[first].0.start..cells[last].0.end
+    let run = &cells[first..end];
+    if kinds[first..end].iter().any(|kind| *kind != Kind::Unspaced) {
+        return run[0].0.start..run[run.len() - 1].0.end;
+    }
+    let text: String = run.iter().map(|(_, grapheme)| *grapheme).collect();
+    let mut at = 0;
+    let places = run.iter().map(|(cell, grapheme)| {
+        at += grapheme.len();
+        (cell, at)
+    });
+    let places: Vec<(&Range<u16>, usize)> = places.collect();
+    let clicked = places[found - first].1;
+    let parts = word_parts(&text).into_iter().map(|(at, part)| at..at + part.len());
+    let part =
+        parts.clone().find(|part| part.start < clicked && clicked <= part.end).unwrap_or(0..text.len());
+    let mut cells =
+        places.iter().filter(|(_, end)| part.start < *end && *end <= part.end).map(|(cell, _)| *cell);
+    let first = cells.next().unwrap_or(&run[0].0);
+    first.start..cells.next_back().unwrap_or(first).end
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Blank,
     Letter,
+    /// A letter of a script without blanks between words.
+    Unspaced,
     /// Part of a word between letters.
     Connector,
     Other,
@@ -246,6 +266,7 @@ impl Kind {
     fn of(grapheme: &str) -> Self {
         match grapheme.chars().next() {
             Some(c) if c.is_whitespace() => Self::Blank,
+            Some(c) if has_no_blanks(c) && c.is_alphanumeric() => Self::Unspaced,
             Some(c) if c.is_alphanumeric() || c == '_' => Self::Letter,
             Some('-' | '.' | '/' | '~' | ':' | '@' | '%' | '+' | '#' | '?' | '&' | '=' | '$') => {
                 Self::Connector
@@ -254,8 +275,12 @@ impl Kind {
         }
     }
 
-    fn joined(self) -> Self {
-        if self == Self::Connector { Self::Letter } else { self }
+    /// Whether a word goes on with a character of the `next` kind. Prose without blanks ends where other letters
+    /// begin; in paths and addresses both are connected.
+    fn joins(self, next: Self) -> bool {
+        let is_connected = |kind| matches!(kind, Self::Letter | Self::Unspaced | Self::Connector);
+        let may_follow = self == Self::Connector || next == Self::Connector;
+        self == next || (may_follow && is_connected(self) && is_connected(next))
     }
 }
 
@@ -307,6 +332,30 @@ mod tests {
         check("a  b", 1, "  ");
         check("https://a.b/c?d=e, then", 3, "https://a.b/c?d=e");
         check("cargo test --lib", 12, "--lib");
+    }
+
+    #[test]
+    fn a_word_of_a_script_without_blanks_is_one_of_its_dictionary() {
+        let check = |text: &str, column: u16, expected: &str| {
+            let found = word(&Row::styled(text, Style::new()), column);
+            let mut at = 0;
+            let word = graphemes(text).filter(|(_, cells)| {
+                at += u16::try_from(*cells).unwrap();
+                at > found.start && at <= found.end
+            });
+            assert_eq!(
+                word.map(|(grapheme, _)| grapheme).collect::<String>(),
+                expected,
+                "{text} at {column}"
+            );
+        };
+        check("这是一个关于终端的段落。", 13, "终端");
+        check("这是一个关于终端的段落。", 20, "段落");
+        check("使用src/main.rs文件", 6, "src/main.rs");
+        check("使用src/main.rs文件", 17, "文件");
+        check("打开/home/用户/文档.txt，", 13, "打开/home/用户/文档.txt");
+        check("ภาษาไทยง่าย", 1, "ภาษา");
+        check("プログラムを書く", 3, "プログラム");
     }
 
     #[test]
