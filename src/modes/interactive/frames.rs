@@ -15,6 +15,9 @@ const ANIMATION: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
 /// How long the size must stay unchanged before the screen follows it again.
 const RESIZE_REST: Duration = Duration::from_millis(75);
+/// The same when the screen has followed twice already. Each frame at a narrower width costs rows of the screen, which
+/// become blank rows of the scrollback, and tmux tells programs of a drag every 250 ms.
+const DRAG_REST: Duration = Duration::from_millis(300);
 /// A change of the size after this time is followed at once.
 const RESIZE_PAUSE: Duration = Duration::from_millis(300);
 /// How long after a change of the size the system may not know of the next one. tmux tells programs every
@@ -30,6 +33,8 @@ pub(super) struct FrameClock {
     draw_at: Option<Instant>,
     resize_at: Option<Instant>,
     resized_at: Option<Instant>,
+    /// How often the screen has followed the changes since the last pause.
+    n_followed: u32,
 }
 
 impl FrameClock {
@@ -84,12 +89,21 @@ impl FrameClock {
     pub(super) fn on_resize(&mut self) {
         let now = Instant::now();
         let is_first = self.resize_at.is_none() && self.resized_at.is_none_or(|at| now > at + RESIZE_PAUSE);
-        self.resize_at = Some(if is_first { now } else { now + RESIZE_REST });
+        if is_first {
+            self.n_followed = 0;
+        }
+        let rest = match self.n_followed {
+            0 if is_first => Duration::ZERO,
+            0 | 1 => RESIZE_REST,
+            _ => DRAG_REST,
+        };
+        self.resize_at = Some(now + rest);
     }
 
     /// Records that the screen has followed the size.
     pub(super) fn on_resized(&mut self) {
         self.resize_at = None;
+        self.n_followed = self.n_followed.saturating_add(1);
         self.resized_at = Some(Instant::now());
     }
 
@@ -131,6 +145,31 @@ mod tests {
         tokio::time::advance(BATCH - DRAWING).await;
         frames.request_stream();
         assert!(frames.is_due());
+    }
+
+    /// How long after each of these changes, in milliseconds from one to the next, the screen follows.
+    async fn followed(gaps: &[u64]) -> Vec<u128> {
+        let mut frames = FrameClock::default();
+        let mut waited = Vec::new();
+        for gap in gaps {
+            frames.on_resize();
+            let (now, next) = (Instant::now(), Instant::now() + Duration::from_millis(*gap));
+            if let Some(at) = frames.resize_at().filter(|at| *at <= next) {
+                tokio::time::advance(at - now).await;
+                frames.on_resized();
+                waited.push((at - now).as_millis());
+            }
+            tokio::time::advance(next - Instant::now()).await;
+        }
+        waited
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_drag_is_followed_twice_and_when_it_ends() {
+        assert_eq!(followed(&[80, 80, 80, 80, 80, 80, 80, 400]).await, [0, 75, 300]);
+        assert_eq!(followed(&[250, 250, 250, 250, 400]).await, [0, 75, 300]);
+        assert_eq!(followed(&[20, 20, 20, 400]).await, [0, 75]);
+        assert_eq!(followed(&[400, 400, 80, 400]).await, [0, 0, 0, 75]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use super::super::reflow::{Picture, Positions};
 use super::{Due, InlineWindow, Relayout, SizeSeen, exact_or_near};
 
 /// Most changes between two frames that are kept.
-const MAX_SIZES: usize = 64;
+const MAX_SIZES: usize = 256;
 
 /// Where the window continues after a change of the size.
 struct Place {
