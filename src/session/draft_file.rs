@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::util::atomic_file;
 use crate::util::disk::Disk;
 use crate::util::os;
 
@@ -149,6 +150,10 @@ impl DraftFile {
     /// session; one whose session has no file comes along. Blocks, briefly.
     pub(super) fn replace(&mut self, other: Self) {
         let Self { path, replaces, lock, .. } = other;
+        if path == self.path && self.lock.is_none() {
+            self.lock = lock;
+            return self.replaces.extend(replaces);
+        }
         if let Some(old) = path.filter(|path| Some(path) != self.path.as_ref())
             && !self.take_along(&old)
         {
@@ -173,8 +178,13 @@ impl DraftFile {
 
     fn lock(&mut self, path: &Path) {
         if self.lock.is_none() {
+            // The first draft of a directory comes before its sessions. Without the folder the draft cannot be saved either.
+            let made = path.parent().map_or(Ok(()), atomic_file::create_private_folder);
             let path = lock_path(path);
-            let file = lock_file(&path, true).filter(|file| self.disk.try_lock(file).is_ok());
+            let file = made
+                .ok()
+                .and_then(|()| lock_file(&path, true))
+                .filter(|file| self.disk.try_lock(file).is_ok());
             self.lock = file.map(|file| DraftLock { disk: Arc::clone(&self.disk), path, _file: file });
         }
     }
@@ -293,6 +303,20 @@ mod tests {
         assert_eq!(open("3.jsonl", "/work").take_recovered(), Some(draft("mine")), "not saved yet");
         next.save(&draft("mine and more"), &[]).unwrap();
         assert_eq!(files(folder.path()), [".2.jsonl.draft", ".2.jsonl.draft.lock"]);
+    }
+
+    #[test]
+    fn first_draft_of_a_directory_belongs_to_its_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str| {
+            DraftFile::open(&disk(), Some(&folder.path().join("new").join(name)), Path::new("/work"))
+        };
+        let mut living = open("1.jsonl");
+        living.save(&draft("mine"), &[]).unwrap();
+        assert_eq!(open("2.jsonl").take_recovered(), None);
+        let mut again = open("1.jsonl");
+        again.replace(living);
+        assert_eq!(open("2.jsonl").take_recovered(), None, "opened again by the same process");
     }
 
     #[test]
