@@ -90,12 +90,33 @@ fn files_and_arguments_are_completed_while_the_window_changes() {
     pty.keys("\x03");
     pty.wait("an empty editor", |rows| !rows.iter().any(|row| row.contains("@图")));
     pty.keys("!cat src/my\t");
-    pty.wait_text("!cat \"src/my file.rs\"");
+    pty.wait_text(r"!cat src/my\ file.rs");
     pty.keys("\x03");
     pty.wait("an empty editor", |rows| !rows.iter().any(|row| row.contains("!cat")));
     pty.keys("/thinking hi");
     pty.wait_text("→ high");
     pty.keys("\x03");
+    quit(pty);
+}
+
+#[test]
+fn keys_that_arrive_together_complete_like_keys_one_by_one() {
+    let home = TestHome::new();
+    for path in ["src/lighthouse.rs", "src/mole.rs", "odd/x;touch y"] {
+        let path = home.project().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("see @lighth\tand src/mo\t, @src/li\tok");
+    pty.wait_text("see @src/lighthouse.rs and src/mole.rs , @src/lighthouse.rs ok");
+    pty.keys("\x03");
+    pty.wait("an empty editor", |rows| !rows.iter().any(|row| row.contains("@src")));
+    pty.keys("!cat odd/x\t\r");
+    pty.wait_text(r"$ cat odd/x\;touch\ y");
+    pty.wait_idle();
+    assert!(!home.project().join("y").exists());
     quit(pty);
 }
 

@@ -134,7 +134,7 @@ impl InputArea {
             Some("tui.editor.cursorUp") => self.completion.select_previous(),
             Some("tui.editor.cursorDown") => self.completion.select_next(),
             Some("tui.input.tab") => {
-                let replacement = self.completion.accept();
+                let replacement = self.completion.on_tab();
                 self.replace(replacement);
             }
             Some("tui.input.submit") => match self.completion.on_enter() {

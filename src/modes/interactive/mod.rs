@@ -27,6 +27,7 @@ mod footer;
 mod frames;
 mod fullscreen;
 mod input_area;
+mod input_wait;
 mod keybindings;
 mod layout;
 mod login;
@@ -86,6 +87,7 @@ use clipboard::COPIED_BY_TERMINAL;
 use effects::Effects;
 use frames::FrameClock;
 use input_area::InputArea;
+use input_wait::InputWait;
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use outside::Outside;
 use overlays::SummaryReview;
@@ -129,6 +131,7 @@ struct Interactive {
     exit: Option<ExitCode>,
     /// What has the terminal next.
     outside: Option<Outside>,
+    input_wait: InputWait,
     /// Problems in the user's files, until they have been shown.
     problems: Vec<String>,
     /// What is new in this version.
@@ -178,12 +181,15 @@ impl Interactive {
                 continue;
             }
             self.reopen().await;
+            self.input_wait.follow(self.app.input.completion.is_awaited());
+            let wait_until = self.input_wait.until();
             let (draw_at, resize_at) = (self.frames.draw_at(), self.frames.resize_at());
             let draft_at = self.effects.link.draft_due_at();
             let forget_at = self.unused_grammars.forget_at();
             tokio::select! {
                 biased;
-                event = self.terminal.input.next() => self.on_inputs(event),
+                event = self.terminal.input.next(), if wait_until.is_none() => self.on_inputs(event),
+                () = until(wait_until) => {}
                 code = self.terminal.signals.next() => self.exit = Some(ExitCode::from(code)),
                 () = self.terminal.jobs.stops.next() => self.outside = Some(Outside::Shell(Stop::Pi)),
                 () = self.terminal.jobs.continuations.next() => self.outside = Some(Outside::Continued),
@@ -222,8 +228,10 @@ impl Interactive {
         for _ in 0..KEYS_PER_FRAME {
             let Some(event) = next else { break };
             self.on_input(&event);
+            self.input_wait.follow(self.app.input.completion.is_awaited());
             // Keys after one that lends the terminal wait until it is returned.
-            next = if self.outside.is_none() { self.terminal.input.next_arrived() } else { None };
+            let waits = self.outside.is_some() || self.input_wait.until().is_some();
+            next = if waits { None } else { self.terminal.input.next_arrived() };
         }
         if let Some(event) = next {
             self.on_input(&event);

@@ -33,6 +33,7 @@ use super::completion::ProviderChoice;
 use super::effects::Effects;
 use super::frames::FrameClock;
 use super::fullscreen;
+use super::input_wait::InputWait;
 use super::keybindings;
 use super::msg::EffectDone;
 use super::overlays::ModelChoice;
@@ -152,6 +153,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
         times: start.times.clone(),
         exit: None,
         outside: None,
+        input_wait: InputWait::default(),
         problems,
         news: changelog::take_news(&start, &settings),
     };

@@ -249,6 +249,12 @@ impl Composer {
         self.model.line(cursor.line).get(cursor.byte..).unwrap_or_default()
     }
 
+    /// Whether this is the first character of the text that is no blank.
+    pub fn begins_with(&self, mark: char) -> bool {
+        let lines = self.model.lines().iter().map(|line| line.trim_start());
+        lines.into_iter().find(|line| !line.is_empty()).is_some_and(|line| line.starts_with(mark))
+    }
+
     /// Whether the cursor is on the first line of the text.
     pub fn is_on_first_line(&self) -> bool {
         self.model.cursor().line == 0

@@ -8,6 +8,7 @@ mod arguments;
 mod commands;
 mod finder;
 mod index;
+mod shell;
 mod token;
 
 use std::path::Path;
@@ -24,6 +25,7 @@ use super::msg::{Effect, WorldEffect};
 use super::overlays::ModelChoice;
 use arguments::{Argument, Known};
 use commands::Callable;
+use shell::{ShellWord, word_of};
 use token::{Token, Typed};
 
 pub(super) use arguments::ProviderChoice;
@@ -64,6 +66,8 @@ pub(super) struct Completion {
     is_forced: bool,
     /// Whether a path that is the only one replaces what was typed.
     takes_only_path: bool,
+    /// Whether the first one does, because the key for it came before the answer.
+    takes_first: bool,
     known: Known,
 }
 
@@ -92,6 +96,8 @@ struct Replaced {
     /// Before the cursor.
     n_bytes: usize,
     quote: Option<char>,
+    /// Whether the shell reads what takes its place.
+    in_shell: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -166,7 +172,7 @@ impl Completion {
             return;
         }
         self.dismissed = None;
-        match Typed::find(before, editor.is_on_first_line()) {
+        match Typed::find(before, editor.is_on_first_line(), editor.begins_with('!')) {
             Some(Typed::Command(name)) if editor.after_cursor().is_empty() => {
                 let values = &cx.session.settings.values;
                 let skills: &[Skill] = if values.skill_commands { &cx.session.skills } else { &[] };
@@ -182,9 +188,9 @@ impl Completion {
                 let wanted = Wanted::Matching { query: token.text.to_owned(), is_new };
                 self.ask(Replaced::token(Kind::File, token), wanted, cx);
             }
-            Some(Typed::Path(token)) => self.ask_path(token, cx),
-            _ if self.is_forced && Token::last(before).n_bytes > 0 => {
-                self.ask_path(Token::last(before), cx);
+            Some(Typed::Path(_) | Typed::ShellPath(_)) => self.ask_path(Replaced::path(editor), cx),
+            _ if self.is_forced && Replaced::path(editor).n_bytes > 0 => {
+                self.ask_path(Replaced::path(editor), cx);
             }
             _ => self.close(),
         }
@@ -213,16 +219,26 @@ impl Completion {
     pub(super) fn force(&mut self, editor: &Composer, cx: &CompletionCx<'_>) {
         self.dismissed = None;
         self.update(editor, cx);
+        if self.is_stale && self.request.is_none() {
+            // They are offered, but were not found yet.
+            self.takes_first = true;
+            return;
+        }
         if !self.is_open() && self.request.is_none() && !editor.before_cursor().trim().is_empty() {
-            self.ask_path(Token::last(editor.before_cursor()), cx);
+            self.ask_path(Replaced::path(editor), cx);
         }
         self.is_forced = self.request.is_some() || self.is_stale;
         self.takes_only_path = self.is_forced;
     }
 
-    fn ask_path(&mut self, token: Token<'_>, cx: &CompletionCx<'_>) {
-        let wanted = Wanted::Beginning { path: token.text.to_owned() };
-        self.ask(Replaced::token(Kind::Path, token), wanted, cx);
+    /// Whether what will be found replaces what was typed, because a key asked for it: keys typed after it wait.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.takes_first || self.takes_only_path && self.is_stale
+    }
+
+    fn ask_path(&mut self, replaced: Replaced, cx: &CompletionCx<'_>) {
+        let wanted = Wanted::Beginning { path: replaced.text.clone() };
+        self.ask(replaced, wanted, cx);
     }
 
     /// Wants files. Until the answer arrives, the list stays as it is.
@@ -241,6 +257,7 @@ impl Completion {
         }
         self.n_requests += 1;
         self.is_stale = true;
+        self.takes_first = false;
         self.asked = Some((self.n_requests, wanted.clone()));
         let (cwd, home) = (cx.session.cwd.clone(), cx.home.map(Path::to_owned));
         self.request = Some(FileRequest { id: self.n_requests, cwd, home, wanted });
@@ -263,13 +280,21 @@ impl Completion {
         let paths = found.paths.iter().filter(|_| !is_complete);
         self.show_same(paths.map(|path| Suggestion::path(path, &replaced)).collect());
         self.is_stale = false;
+        if self.takes_first {
+            if found.is_done {
+                self.takes_first = false;
+                return self.accept();
+            }
+            return None;
+        }
         let is_single = found.is_done && found.paths.len() == 1;
         if std::mem::take(&mut self.takes_only_path) && is_single { self.accept() } else { None }
     }
 
     fn show(&mut self, replaced: Replaced, suggestions: Vec<Suggestion>) {
         (self.replaced, self.asked, self.request) = (replaced, None, None);
-        (self.is_stale, self.is_forced, self.takes_only_path) = (false, false, false);
+        (self.is_stale, self.is_forced) = (false, false);
+        (self.takes_only_path, self.takes_first) = (false, false);
         self.show_same(suggestions);
     }
 
@@ -367,6 +392,12 @@ impl Completion {
         self.suggestions.get(self.list.selected()).filter(|_| !self.is_stale)
     }
 
+    /// The key that accepts: like [`Self::accept`], at once or when the list is up to date.
+    pub(super) fn on_tab(&mut self) -> Option<Replacement> {
+        self.takes_first = self.is_stale;
+        self.accept()
+    }
+
     /// Puts the selected suggestion in place of what was typed. `None` while the list is being
     /// brought up to date.
     pub(super) fn accept(&mut self) -> Option<Replacement> {
@@ -430,11 +461,20 @@ impl ListItems for Suggestions<'_> {
 
 impl Replaced {
     fn of(kind: Kind, text: &str) -> Self {
-        Self { kind, text: text.to_owned(), n_bytes: text.len(), quote: None }
+        Self { kind, text: text.to_owned(), n_bytes: text.len(), ..Self::default() }
     }
 
     fn token(kind: Kind, token: Token<'_>) -> Self {
-        Self { kind, text: token.text.to_owned(), n_bytes: token.n_bytes, quote: token.quote }
+        Self { quote: token.quote, n_bytes: token.n_bytes, ..Self::of(kind, token.text) }
+    }
+
+    /// The path at the cursor.
+    fn path(editor: &Composer) -> Self {
+        if !editor.begins_with('!') {
+            return Self::token(Kind::Path, Token::last(editor.before_cursor()));
+        }
+        let ShellWord { text, n_bytes, quote } = ShellWord::last(editor.before_cursor());
+        Self { kind: Kind::Path, text, n_bytes, quote, in_shell: true }
     }
 }
 
@@ -443,6 +483,15 @@ impl Suggestion {
     /// quote open.
     fn path(path: &str, replaced: &Replaced) -> Self {
         let is_folder = path.ends_with('/');
+        if replaced.in_shell {
+            let word = word_of(path, replaced.quote);
+            // Words without a quote may replace one with it.
+            let quote = replaced.quote.filter(|quote| word.starts_with(*quote));
+            let end =
+                if is_folder { String::new() } else { quote.map(String::from).unwrap_or_default() + " " };
+            let insertion = Insertion { text: word + &end, goes_on: is_folder };
+            return Self { label: path.to_owned(), help: String::new(), insertion };
+        }
         let needs_quote = path.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '(' | '['));
         // Of an argument, the rest of the line is the path.
         let is_argument = matches!(replaced.kind, Kind::PathArgument | Kind::NewPathArgument);

@@ -387,6 +387,62 @@ fn tab_completes_a_path_and_applies_the_only_one() {
 }
 
 #[test]
+fn path_of_a_command_for_the_shell_is_one_word_of_it() {
+    let check = |text: &str, found: &str, expected: &str| {
+        let mut typing = Typing::of(text);
+        typing.force();
+        let only = typing.find(&[found]);
+        assert_eq!(typing.apply(only), expected);
+    };
+    check("!cat xx", "xx;id>x.txt", r"!cat xx\;id\>x.txt ");
+    check("!cat yy", "yy`id` $(id).txt", r"!cat yy\`id\`\ \$\(id\).txt ");
+    check("!cat d", "dir with space/", r"!cat dir\ with\ space/");
+    check(r"!cat dir\ w", "dir with space/", r"!cat dir\ with\ space/");
+    check(r"!cat dir\ with\ space/a", "dir with space/a.rs", r"!cat dir\ with\ space/a.rs ");
+    check("!cat \"a", "a $b.rs", "!cat \"a \\$b.rs\" ");
+    check("!! cat 'a", "a b/", "!! cat 'a b/");
+    check("!echo\ncat a", "a b.rs", "!echo\ncat a\\ b.rs ");
+    check("see xx", "xx;id>x.txt", "see xx;id>x.txt ");
+}
+
+#[test]
+fn key_that_comes_before_the_files_accepts_the_first_of_them() {
+    let mut typing = Typing::of("see @rea");
+    assert!(typing.wanted().is_some());
+    typing.force();
+    assert!(typing.completion.is_awaited());
+    assert_eq!(typing.wanted(), None, "the files are found already");
+    assert_eq!(
+        typing.find(&["README.md", "area.rs"]).map(|found| found.with).as_deref(),
+        Some("@README.md ")
+    );
+    assert!(!typing.completion.is_awaited());
+
+    // The list is that of the letter before.
+    let mut typing = Typing::of("@r");
+    typing.find(&["README.md", "area.rs"]);
+    typing.set("@re");
+    typing.wanted();
+    assert_eq!(typing.completion.on_tab(), None);
+    assert!(typing.completion.is_awaited());
+    assert_eq!(typing.find(&["area.rs"]).map(|found| found.with).as_deref(), Some("@area.rs "));
+
+    // Other text, other files.
+    let mut typing = Typing::of("@r");
+    typing.wanted();
+    typing.force();
+    typing.set("@rx");
+    assert!(!typing.completion.is_awaited());
+    assert_eq!(typing.find(&["area.rs"]), None);
+    // None is found.
+    let mut typing = Typing::of("@r");
+    typing.wanted();
+    typing.force();
+    assert_eq!(typing.find(&[]), None);
+    assert!(!typing.completion.is_awaited());
+}
+
+#[test]
 fn path_after_a_command_is_offered_but_enter_takes_what_was_typed() {
     let mut typing = Typing::of("/export out");
     assert_eq!(typing.wanted(), Some(Wanted::Beginning { path: "out".to_owned() }));

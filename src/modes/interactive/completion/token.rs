@@ -1,7 +1,9 @@
 //! What is being typed before the cursor, as far as completion is concerned.
 
+use super::shell::ShellWord;
+
 /// The text that a suggestion replaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typed<'a> {
     /// The name after the slash of a command.
     Command(&'a str),
@@ -11,6 +13,8 @@ pub(super) enum Typed<'a> {
     File(Token<'a>),
     /// A path that begins like one.
     Path(Token<'a>),
+    /// The same in a command for the shell.
+    ShellPath(ShellWord),
 }
 
 /// A word that may be quoted.
@@ -29,8 +33,13 @@ const PATH_STARTS: [&str; 4] = ["/", "~/", "./", "../"];
 
 impl<'a> Typed<'a> {
     /// What is typed at the end of `before`, the line up to the cursor. `is_first` is whether
-    /// that is the first line of the text.
-    pub(super) fn find(before: &'a str, is_first: bool) -> Option<Self> {
+    /// that is the first line of the text, and `in_shell` whether the text is a command for the shell.
+    pub(super) fn find(before: &'a str, is_first: bool, in_shell: bool) -> Option<Self> {
+        let is_path = |text: &str| PATH_STARTS.iter().any(|start| text.starts_with(start));
+        if in_shell {
+            let word = ShellWord::last(before);
+            return is_path(&word.text).then_some(Self::ShellPath(word));
+        }
         // A slash at the start of the text begins a command, until another one makes it a path.
         if is_first
             && let Some(line) = before.strip_prefix('/')
@@ -41,14 +50,12 @@ impl<'a> Typed<'a> {
                 Some((command, text)) => Self::Argument { command, text: text.trim_start() },
             });
         }
-        let is_bash = is_first && before.trim_start().starts_with('!');
         let token = Token::last(before);
         let whole = &before[before.len() - token.n_bytes..];
-        if whole.starts_with('@') && !is_bash {
+        if whole.starts_with('@') {
             return Some(Self::File(token));
         }
-        let is_path = PATH_STARTS.iter().any(|start| token.text.starts_with(start));
-        is_path.then_some(Self::Path(token))
+        is_path(token.text).then_some(Self::Path(token))
     }
 }
 
@@ -117,7 +124,7 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, expected: Option<Typed<'_>>) {
-        assert_eq!(Typed::find(before, true), expected, "{before:?}");
+        assert_eq!(Typed::find(before, true, before.trim_start().starts_with('!')), expected, "{before:?}");
     }
 
     fn token(text: &str, n_bytes: usize, quote: Option<char>) -> Token<'_> {
@@ -155,12 +162,12 @@ mod tests {
         check("!ls @x", None);
         check(" !ls @x", None);
         check("ls ./sr", Some(Typed::Path(token("./sr", 4, None))));
-        check("!cat ~/no", Some(Typed::Path(token("~/no", 4, None))));
+        check("!cat ~/no", Some(Typed::ShellPath(ShellWord::last("!cat ~/no"))));
         check("cat '/my fi", Some(Typed::Path(token("/my fi", 7, Some('\'')))));
         check("and/or", None);
         check("don't @x", Some(Typed::File(token("x", 2, None))));
-        assert_eq!(Typed::find("/mo", false), Some(Typed::Path(token("/mo", 3, None))));
-        assert_eq!(Typed::find("/", false), Some(Typed::Path(token("/", 1, None))));
+        assert_eq!(Typed::find("/mo", false, false), Some(Typed::Path(token("/mo", 3, None))));
+        assert_eq!(Typed::find("/", false, false), Some(Typed::Path(token("/", 1, None))));
     }
 
     #[test]
