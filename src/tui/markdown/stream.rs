@@ -164,6 +164,12 @@ impl MarkdownStream {
         self.layout.undrawn.is_some()
     }
 
+    /// Whether the last line may turn out to be the head of a table, or the line below it.
+    pub fn may_be_table(&self) -> bool {
+        let tail = self.source.get(self.layout.settled_bytes..).unwrap_or_default();
+        self.layout.fence.is_none() && !self.finished && may_be_head(tail)
+    }
+
     /// Number of bytes parsed so far, as a measure of work.
     pub fn parsed_bytes(&self) -> u64 {
         self.parsed_bytes
@@ -475,6 +481,16 @@ fn ends_in_blank_line(text: &str) -> bool {
 /// Whether `text` is a paragraph, without parsing it: one line that begins with a letter.
 fn is_line_of_prose(text: &str) -> bool {
     text.chars().next().is_some_and(char::is_alphabetic) && !text.contains('\n')
+}
+
+/// Whether the end of `text` is a row of a table, with or without a part of the line that makes it the head.
+fn may_be_head(text: &str) -> bool {
+    let mut lines = text
+        .rsplit('\n')
+        .map(|line| line.trim_start_matches(|c: char| " >-*+.)".contains(c) || c.is_ascii_digit()));
+    let last = lines.next().unwrap_or_default();
+    let is_rule = last.chars().all(|c| matches!(c, '|' | ':' | '-' | ' ' | '\t' | '\r'));
+    last.starts_with('|') || is_rule && lines.next().is_some_and(|above| above.starts_with('|'))
 }
 
 /// The next complete line with its end; an incomplete last line counts if the text is finished.

@@ -281,6 +281,39 @@ fn text_that_arrives_above_a_notice_while_the_window_is_low_is_there_once() {
     }
 }
 
+/// Until the line below it, the head of a table could be a paragraph, of which rows leave the screen one by one.
+#[test]
+fn table_whose_head_is_longer_than_the_window_is_one() {
+    for container in ["", "> ", "- "] {
+        let mut screen = LateScreen::<ReflowingTerminal>::new(Size::new(40, 15), ReflowTraits::of("tmux"));
+        let answer = Answer::begin(&mut screen, Form::Paragraph, 1);
+        let row = |cell: &dyn Fn(usize) -> String| {
+            let cells: Vec<String> = (0..40).map(cell).collect();
+            format!("|{}|\n", cells.join("|"))
+        };
+        let rows = [
+            "text\n\n".to_owned(),
+            container.to_owned() + &row(&|n| format!("c{n}")),
+            container.replace('-', " ") + &row(&|_| "---".to_owned()),
+            container.replace('-', " ") + &row(&|n| format!("v{n}")),
+            "\nend".to_owned(),
+        ];
+        for c in rows.concat().chars() {
+            answer.say(&mut screen, &c.to_string());
+            screen.draw();
+        }
+        answer.end(&mut screen, &mut Vec::new());
+        let (scrollback, rows) = screen.terminal.terminal.0.borrow_mut().lines();
+        let text = [scrollback, rows].concat();
+        let is_row =
+            |line: &&String, n: usize| line.trim_matches([' ', '│', '•', '-']) == format!("c{n}: v{n}");
+        let wrong: Vec<usize> =
+            (0..40).filter(|n| text.iter().filter(|line| is_row(line, *n)).count() != 1).collect();
+        assert!(wrong.is_empty(), "{container:?}: {wrong:?} in {text:#?}");
+        assert!(!text.iter().any(|line| line.contains("|c0")), "{text:#?}");
+    }
+}
+
 /// Nothing moved the rows of the main screen, which are the window's again.
 #[test]
 fn fullscreen_without_a_change_of_the_size_leaves_no_trace() {

@@ -117,7 +117,8 @@ impl StreamedText {
     pub(super) fn place(&self, painted: &Painted, n_rows: usize) -> Option<LinePlace> {
         let stream = self.stream.as_ref()?;
         let unsettled = painted.rows.get(painted.stable..n_rows)?;
-        if stream.has_undrawn() && !unsettled.is_empty()
+        let may_change = stream.has_undrawn() || stream.may_be_table();
+        if may_change && !unsettled.is_empty()
             || stream.source().is_empty()
             || !unsettled.iter().all(Row::is_line)
         {
