@@ -161,6 +161,9 @@ async fn a_refusal_names_its_reason() {
         refusal(&session, level).await,
         Refusal::ThinkingLevel { level: ThinkingLevel::Max, .. }
     ));
+    let unsupported =
+        SessionCommand::SetModel { reference: "acme/m-2:max".to_owned(), scope: Scope::Session };
+    assert!(matches!(refusal(&session, unsupported).await, Refusal::ThinkingLevel { .. }));
     let unknown = SessionCommand::SetModel { reference: "no-such".to_owned(), scope: Scope::Session };
     assert!(matches!(refusal(&session, unknown).await, Refusal::Model(_)));
     let wrong = refusal(&session, change("theme", json!(1))).await;

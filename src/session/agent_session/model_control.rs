@@ -107,6 +107,11 @@ impl ModelControl {
         let catalog = self.services.catalog.get();
         let usable = |id: &str| catalog.provider(id).is_some_and(|info| self.services.is_usable(info));
         let matched = catalog.find(reference, None, &usable).map_err(Refusal::from)?;
+        if let Some(level) =
+            matched.thinking.filter(|level| !matched.assumed && !matched.model.supports(*level))
+        {
+            return Err(unsupported(&matched.model, level));
+        }
         if matched.assumed {
             self.outbox.notice(NoticeLevel::Warning, selection::assumed(&matched.model));
         }
@@ -116,8 +121,7 @@ impl ModelControl {
     pub(super) fn with_thinking(&self, level: ThinkingLevel) -> Result<Selection, SessionError> {
         let model = Arc::clone(self.model());
         if !model.supports(level) {
-            let supported = model.thinking_levels();
-            return Err(Refusal::ThinkingLevel { model: model.id.clone(), level, supported }.into());
+            return Err(unsupported(&model, level));
         }
         Ok(Selection { model, wanted_thinking: level })
     }
@@ -265,4 +269,8 @@ impl ModelControl {
             state.unmatched_scope = self.unmatched.as_slice().into();
         }
     }
+}
+
+fn unsupported(model: &Model, level: ThinkingLevel) -> SessionError {
+    Refusal::ThinkingLevel { model: model.id.clone(), level, supported: model.thinking_levels() }.into()
 }

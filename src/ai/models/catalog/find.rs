@@ -17,13 +17,13 @@ pub enum MatchError {
     Ambiguous { reference: String, candidates: Vec<String> },
     #[error(
         "\"{suffix}\" is no thinking level of {model}; use {model}:LEVEL with one of {}, or leave it out",
-        levels()
+        names(levels)
     )]
-    NoLevel { model: String, suffix: String },
+    NoLevel { model: String, suffix: String, levels: Vec<ThinkingLevel> },
 }
 
-fn levels() -> String {
-    ThinkingLevel::ALL.map(ThinkingLevel::name).join(", ")
+fn names(levels: &[ThinkingLevel]) -> String {
+    levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// A model, with the thinking level of its reference.
@@ -88,8 +88,10 @@ impl Catalog {
         let is_it = [&model.id, &model.reference()].iter().any(|name| name.eq_ignore_ascii_case(rest));
         let has_suffixes = self.models_of(&model.provider).iter().any(|model| model.id.contains([':', '/']));
         let is_local = local_server(&model.provider).is_some();
-        (is_it && !has_suffixes && !is_local)
-            .then(|| MatchError::NoLevel { model: model.reference(), suffix: suffix.to_owned() })
+        (is_it && !has_suffixes && !is_local).then(|| {
+            let levels = model.thinking_levels();
+            MatchError::NoLevel { model: model.reference(), suffix: suffix.to_owned(), levels }
+        })
     }
 
     /// A model with an id the catalogue does not know, of a provider that the user named
@@ -280,7 +282,7 @@ mod tests {
 
     #[test]
     fn suffix_that_is_no_level_is_named_where_ids_have_no_suffixes() {
-        let levels = "off, minimal, low, medium, high, xhigh, max";
+        let levels = "low, medium, high, xhigh, max";
         for reference in ["claude-opus-5-5:hihg", "anthropic/claude-opus-5-5:hihg"] {
             check(
                 reference,
