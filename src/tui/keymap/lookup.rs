@@ -19,7 +19,14 @@ pub enum OverrideError {
     BadChord { id: String, source: ChordError },
     #[error("key bindings: {id}: expected a key or a list of keys")]
     WrongType { id: String },
+    #[error("key bindings: {old} is an earlier name of {id}, which is there too and counts")]
+    Renamed { old: String, id: &'static str },
+    #[error("key bindings: {id} keeps its default, because nothing else closes a list")]
+    Needed { id: &'static str },
 }
+
+/// The action without which the user could not leave a list.
+const NEEDED: &str = "tui.select.cancel";
 
 /// The action that leaves its key to an editor that is not empty.
 const LEAVES_TO_EDITOR: &str = "app.exit";
@@ -139,9 +146,12 @@ impl Keymap {
     pub fn apply(&mut self, overrides: &serde_json::Map<String, serde_json::Value>) -> Vec<OverrideError> {
         let mut errors = Vec::new();
         for (id, value) in overrides {
-            if let Err(error) = self.apply_one(id, value) {
-                errors.push(error);
-            }
+            let now = renamed_id(id, self.rows.iter().map(|row| row.binding.id));
+            let error = match now.filter(|now| overrides.contains_key(*now)) {
+                Some(id_now) => Some(OverrideError::Renamed { old: id.clone(), id: id_now }),
+                None => self.apply_one(id, value).err(),
+            };
+            errors.extend(error);
         }
         self.index();
         errors
@@ -166,6 +176,9 @@ impl Keymap {
         };
         let chords: Result<Vec<Chord>, ChordError> = keys.into_iter().map(str::parse).collect();
         let chords = chords.map_err(|source| OverrideError::BadChord { id: id.to_owned(), source })?;
+        if chords.is_empty() && row.binding.id == NEEDED {
+            return Err(OverrideError::Needed { id: NEEDED });
+        }
         row.chords.clear();
         for chord in chords {
             if !row.chords.contains(&chord) {
@@ -176,11 +189,14 @@ impl Keymap {
         Ok(())
     }
 
-    /// Keys of the user that type a character, and that some action takes from the editor; with that action.
+    /// Keys of the user that type a character, and that some action takes from the editor, or from the search of a list; with that action.
     pub fn untypable(&self) -> Vec<(Chord, &'static str)> {
         let takes = |row: &&Row| {
             row.is_custom
-                && matches!(row.binding.context, Context::App | Context::Editor | Context::Fullscreen)
+                && matches!(
+                    row.binding.context,
+                    Context::App | Context::Editor | Context::Fullscreen | Context::Select
+                )
         };
         let rows = self.rows.iter().filter(takes);
         rows.flat_map(|row| row.chords.iter().map(|chord| (*chord, row.binding.id)))
@@ -400,6 +416,30 @@ mod tests {
         assert_eq!(keymap.hint("tui.editor.undo"), "");
         assert_eq!(keymap.hint("tui.editor.yank"), "ctrl+t");
         assert!(keymap.is("tui.input.tab", &ctrl('i')));
+    }
+
+    #[test]
+    fn earlier_name_of_an_action_gives_way_to_the_current_one() {
+        for file in [
+            json!({ "undo": "f2", "tui.editor.undo": "f3" }),
+            json!({ "tui.editor.undo": "f3", "undo": "f2" }),
+        ] {
+            let (keymap, errors) = keymap(&file);
+            assert_eq!(keymap.hint("tui.editor.undo"), "f3");
+            let told =
+                "key bindings: undo is an earlier name of tui.editor.undo, which is there too and counts";
+            assert_eq!(errors, [told]);
+        }
+    }
+
+    #[test]
+    fn list_can_always_be_left() {
+        let (keymap, errors) = keymap(&json!({ "tui.select.cancel": [], "tui.select.up": [] }));
+        assert_eq!(keymap.hint("tui.select.cancel"), "escape");
+        assert_eq!(
+            errors,
+            ["key bindings: tui.select.cancel keeps its default, because nothing else closes a list"]
+        );
     }
 
     #[test]
