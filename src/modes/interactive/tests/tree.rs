@@ -328,6 +328,19 @@ fn place_that_becomes_the_end_of_the_session_is_not_gone_to() {
 }
 
 #[test]
+fn long_label_leaves_room_for_its_time() {
+    let mut session = Session::new(&["one"]);
+    session.open();
+    let target = session.store.tree().entry(0).id.clone();
+    let label = "a label that is much longer than half of the row";
+    session.append(json!({ "type": "label", "targetId": target, "label": label })).settle();
+    session.keys("<shift+t>");
+    let text = session.text();
+    let row = text.lines().find(|row| row.contains("[a label")).unwrap();
+    assert!(row.contains("20") && row.contains(':') && row.contains("user: one"), "{text}");
+}
+
+#[test]
 fn entry_with_a_new_label_at_the_end_is_where_the_session_is() {
     let mut session = Session::new(&["one"]);
     session.open();

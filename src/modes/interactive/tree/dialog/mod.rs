@@ -525,16 +525,20 @@ impl TreeDialog {
                 runs.push(Run::new(" ", Style::new()));
             }
         };
-        if self.pinned.contains(&entry) {
-            push("[pinned]", Token::Accent);
-        }
+        let pin = if self.pinned.contains(&entry) { "[pinned]" } else { "" };
+        push(pin, Token::Accent);
         if let Some(label) = self.labels.get(&entry) {
-            push(&format!("[{}]", visible_line(&label.text)), Token::Warning);
-            if self.shows_label_times {
-                // Until the tree is read again, a new label has no time.
-                let time = if label.at_ms > 0 { time(label.at_ms) } else { "just now".to_owned() };
-                push(&time, Token::Dim);
-            }
+            // Until the tree is read again, a new label has no time.
+            let time = match label.at_ms {
+                _ if !self.shows_label_times => String::new(),
+                at if at > 0 => time(at),
+                _ => "just now".to_owned(),
+            };
+            // A long label leaves room for its time.
+            let room = usize::from(width_cells / 2).saturating_sub(width(pin) + width(&time));
+            let text = format!("[{}]", visible_line(&label.text));
+            push(&truncate(&text, room, Ellipsis::One), Token::Warning);
+            push(&time, Token::Dim);
         }
         runs
     }
