@@ -4,8 +4,8 @@ use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// Indices of the items that match all words of `query`, best first; equal matches
-/// keep their order. An empty query matches everything. Words support fzf's syntax
+/// Indices of the items that match all words of `query`, best first: those that contain more of the words whole go
+/// before others; equal matches keep their order. An empty query matches everything. Words support fzf's syntax
 /// (`'exact`, `^prefix`, `suffix$`, `!not`).
 pub fn fuzzy_rank<'a>(query: &str, items: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
     // A cluster counts by its first character, as in the items.
@@ -13,11 +13,15 @@ pub fn fuzzy_rank<'a>(query: &str, items: impl IntoIterator<Item = &'a str>) -> 
     let pattern = Pattern::parse(&query, CaseMatching::Smart, Normalization::Smart);
     let mut matcher = Matcher::new(Config::DEFAULT);
     let mut buffer = Vec::new();
-    let mut matches: Vec<(u32, usize)> = items
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let mut matches: Vec<((usize, u32), usize)> = items
         .into_iter()
         .enumerate()
         .filter_map(|(item_idx, item)| {
-            Some((pattern.score(Utf32Str::new(item, &mut buffer), &mut matcher)?, item_idx))
+            let score = pattern.score(Utf32Str::new(item, &mut buffer), &mut matcher)?;
+            let item = item.to_lowercase();
+            let n_whole = words.iter().filter(|word| item.contains(word.as_str())).count();
+            Some(((n_whole, score), item_idx))
         })
         .collect();
     matches.sort_by_key(|&(score, item_idx)| (std::cmp::Reverse(score), item_idx));
@@ -35,6 +39,9 @@ mod tests {
         assert_eq!(fuzzy_rank("", items), [0, 1, 2, 3]);
         assert_eq!(fuzzy_rank("claude op", items), [0]);
         assert_eq!(fuzzy_rank("zzz", items), [0_usize; 0]);
+        let settings = ["thinkingBudgets.low", "defaultThinkingLevel"];
+        assert_eq!(fuzzy_rank("thinkingl", settings), [1, 0]);
+        assert_eq!(fuzzy_rank("thinkingL", settings), [1]);
     }
 
     #[test]
