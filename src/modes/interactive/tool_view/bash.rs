@@ -80,7 +80,10 @@ impl<'a> Parts<'a> {
     fn of(output: &'a Output<'_>) -> Self {
         let mut parts = Self { printed: &output.text, remark: None, status: None, end: output.end };
         if output.end != End::Success {
-            let (printed, status) = parts.printed.rsplit_once("\n\n").unwrap_or(("", parts.printed));
+            let is_of_command = |(_, last): &(&str, &str)| last.starts_with("Command ");
+            // Other errors come before anything was printed.
+            let split = parts.printed.rsplit_once("\n\n").filter(is_of_command);
+            let (printed, status) = split.unwrap_or(("", parts.printed));
             (parts.printed, parts.status) = (printed, Some(status));
         }
         let is_cut = output.details.and_then(|details| details.get("truncation")).is_some();
@@ -120,5 +123,7 @@ mod tests {
         );
         check("a\n\n[x]\n\nCommand aborted", true, true, ("a", Some("[x]"), Some("Command aborted")));
         check("Command aborted", true, false, ("", None, Some("Command aborted")));
+        let refused = "no JSON object\n\nReceived arguments:\n{";
+        check(refused, true, false, ("", None, Some(refused)));
     }
 }
