@@ -43,7 +43,7 @@ use super::prompt::{Refused, Submission};
 use super::prompt_history::{self, HistoryEffect};
 use super::sections::Reader;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
-use super::status::StatusLine;
+use super::status::{Hint, StatusLine};
 use super::terminal_env::ScreenOverrides;
 use super::transcript::{Transcript, ViewSettings, set_header_hints};
 use super::tree;
@@ -245,8 +245,12 @@ impl App {
             Refused::Working { .. } => self.fail(&Refusal::Working.to_string()),
             Refused::CommandRuns => {
                 let key = self.keymap.hint("app.interrupt");
-                let cancel = if key.is_empty() { key } else { format!("; {key} cancels it") };
-                self.status.hint = Some(format!("a command is still running{cancel}").into());
+                let running = "a command is still running";
+                let forms = match key.as_str() {
+                    "" => vec![running.to_owned()],
+                    key => vec![format!("{running}; {key} cancels it"), running.to_owned()],
+                };
+                self.status.hint = Some(Hint::shortened(forms));
             }
             Refused::NoBashCommand => {
                 self.status.hint = Some("a command follows the exclamation mark".into());

@@ -45,7 +45,8 @@ pub(super) fn enter_label(
         Submission::Bash { exclude_from_context: true, .. } => enter("run, hidden from the model"),
         Submission::Bash { exclude_from_context: false, .. } => enter("run and show the model"),
         Submission::MissingSkill(_) => {
-            enter(&format!("no skill {}", session.missing_skill(text).unwrap_or_default()))
+            let name = session.missing_skill(text).filter(|name| !name.is_empty());
+            enter(&format!("no skill {}", name.unwrap_or("without a name")))
         }
         Submission::Refused(refused) => match refusal(&refused) {
             why if why.is_empty() => why,
@@ -204,6 +205,7 @@ mod tests {
             check(session, "/share", "enter: /share is not supported yet");
             check(session, "/quit now", "enter: /quit takes no arguments");
             check(session, "/skill:nope hi", "enter: no skill nope");
+            check(session, "/skill:", "enter: no skill without a name");
             for line in ["/login groq KEY", "/login AKLT0123456789abcdef", "/logout\nsk-ant-api03-canary"] {
                 check(session, line, "enter: only the provider's name belongs here");
             }
