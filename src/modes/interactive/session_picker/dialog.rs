@@ -366,7 +366,7 @@ impl SessionsDialog {
                     "app.session.toggleSort",
                     if self.sort == SortBy::Recent { "threads" } else { "by time" },
                 )
-                .key("app.session.toggleNamedFilter", "named")
+                .key("app.session.toggleNamedFilter", if self.only_named { "unnamed too" } else { "named" })
                 .key("app.session.togglePath", "directories")
                 .cancel("close");
         if self.places.is_empty() { hints.without_item() } else { hints }
