@@ -19,6 +19,8 @@ use super::appearance::{Looks, background};
 
 /// Maximum number of themes of a directory.
 const MAX_THEMES: usize = 500;
+/// Most themes that cannot be used of which each is named at the start.
+const MAX_PROBLEMS: usize = 6;
 /// Maximum size of a theme, in bytes; those known have 3,000.
 const MAX_THEME_BYTES: u64 = 1 << 20;
 
@@ -213,6 +215,12 @@ impl ThemePlaces<'_> {
         let (files, mut problems) = self.files();
         problems.extend(self.no_themes());
         problems.extend(self.broken(&files, |name| !is_used(setting, name)));
+        // A collection of another version has many of one kind.
+        let n_more = problems.len().saturating_sub(MAX_PROBLEMS);
+        if n_more > 1 {
+            problems.truncate(MAX_PROBLEMS);
+            problems.push(format!("{n_more} more themes cannot be used; pi doctor names them"));
+        }
         problems
     }
 
@@ -504,6 +512,17 @@ mod tests {
                 assert_eq!(problems, expected);
             }
         });
+    }
+
+    #[test]
+    fn many_themes_that_cannot_be_used_are_counted() {
+        let names: Vec<String> = (10..30).map(|n| format!("agent/themes/{n}.json")).collect();
+        let world = World::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        names.iter().for_each(|name| fs::write(world.folder.path().join(name), "{}").unwrap());
+        let problems = world.with(false, |places| places.problems_of_others("dark"));
+        assert_eq!(problems.len(), MAX_PROBLEMS + 1);
+        assert_eq!(problems[MAX_PROBLEMS], "14 more themes cannot be used; pi doctor names them");
+        assert_eq!(world.with(false, |places| places.problems("dark")).len(), names.len());
     }
 
     #[test]
