@@ -304,6 +304,11 @@ fn on_press(view: &mut Fullscreen, mouse: &MouseEvent, now: Duration) {
         Some(selection) if mouse.modifiers.contains(KeyModifiers::SHIFT) => selection.extend(at),
         _ => view.selection = Some(Selection::new(at, Unit::of_clicks(view.clicks.count))),
     }
+    // What arrives meanwhile must not move the text away from under the mouse.
+    if view.top.is_none() {
+        view.held = view.shown.spots.first().copied();
+        view.top = view.held;
+    }
 }
 
 fn part_of_height(view: &Fullscreen, row: usize) -> Move {
@@ -336,6 +341,12 @@ fn on_release(app: &mut App, copies: bool, out: &mut Vec<Effect>) {
     let Some(view) = &mut app.fullscreen else { return };
     let was_scrollbar = std::mem::take(&mut view.is_scrollbar_held);
     view.autoscroll = None;
+    // Unless the user has scrolled, the end is followed again.
+    if let Some(held) = view.held.take()
+        && view.top == Some(held)
+    {
+        view.top = None;
+    }
     if was_scrollbar {
         return;
     }

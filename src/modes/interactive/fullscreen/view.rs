@@ -56,6 +56,8 @@ pub(in super::super) struct Fullscreen {
     pub(super) wheel: Wheel,
     pub(super) clicks: Clicks,
     pub(super) is_scrollbar_held: bool,
+    /// Where `top` stays although the end was followed, because the button is down.
+    pub(super) held: Option<Spot>,
     /// What the last frame showed.
     pub(super) shown: Shown,
     /// Effects for the world.

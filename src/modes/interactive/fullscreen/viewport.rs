@@ -137,7 +137,7 @@ impl Viewport<'_> {
             }
             self.state.at_end = false;
         }
-        self.state.top = (top < end).then_some(top);
+        self.state.top = (top < end || self.state.held == Some(top)).then_some(top);
     }
 
     /// Why the search has no match in what is shown. All text that is not shown is searched when the user
