@@ -1,7 +1,8 @@
 //! Config values: literal texts, templates with variables, or commands.
 
 use std::io::Read as _;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -27,11 +28,11 @@ pub(super) fn output_of(command: &str) -> Result<String, String> {
 }
 
 fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command]);
-    // Its messages would appear in the middle of the screen.
+    // Without a terminal: its messages would appear in the middle of the screen, and a question that it asks there
+    // could not be answered.
+    let shell = os::detached(Path::new("sh"), &["-c".into(), command.into()]);
+    let mut shell = shell.map_err(|error| format!("cannot run its command: {error}"))?;
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    os::lead_group(&mut shell);
     let mut child = shell.spawn().map_err(|error| format!("cannot run its command: {error}"))?;
     let stdout = child.stdout.take().expect("standard output is piped above");
     // The program's exit ends it too.

@@ -120,6 +120,25 @@ fn keys_that_arrive_together_complete_like_keys_one_by_one() {
     quit(pty);
 }
 
+/// A command that prints a key may want to say something, or to ask for a password.
+#[tokio::test(flavor = "multi_thread")]
+async fn command_for_a_key_does_not_get_the_terminal() {
+    let server = SseServer::start([Reply::sse(chat::text("An answer."))]).await;
+    let home = TestHome::with_server(server.url());
+    let models = home.agent().join("models.json");
+    let command = r"!(echo NOISE > /dev/tty) 2>&- && echo worse || echo kk";
+    let text =
+        fs::read_to_string(&models).unwrap().replace(r#""key""#, &serde_json::json!(command).to_string());
+    fs::write(&models, text).unwrap();
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("hello\r");
+    pty.wait_text("An answer.");
+    assert!(!pty.text_log().contains("NOISE"), "{}", pty.text_log());
+    assert_eq!(server.requests()[0].header("authorization"), Some("Bearer kk"));
+    quit(pty);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn user_who_looks_elsewhere_is_notified_when_pi_is_done() {
     let replies = [Reply::sse(chat::text("First answer.")), Reply::sse(chat::text("Second answer."))];

@@ -1,5 +1,6 @@
 //! The clipboard of this machine, and files dropped on the terminal: read and made fit to send.
 
+use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -134,8 +135,7 @@ const TMUX_COPY: &[&str] = &["load-buffer", "-w", "-"];
 /// # Errors
 /// If it cannot be started, does not read the text, or fails.
 fn pipe_to(program: &str, arguments: &[&str], text: &str) -> io::Result<()> {
-    let mut child = Command::new(program)
-        .args(arguments)
+    let mut child = detached(program, arguments)?
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -144,6 +144,12 @@ fn pipe_to(program: &str, arguments: &[&str], text: &str) -> io::Result<()> {
     let status = child.wait()?;
     written?;
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("{program} failed"))) }
+}
+
+/// A program that cannot write to the terminal.
+fn detached(program: &str, arguments: &[&str]) -> io::Result<Command> {
+    let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+    os::detached(Path::new(program), &arguments)
 }
 
 /// The images among files. What is none stays a path in the prompt.
@@ -278,8 +284,8 @@ const WAYLAND_PASTE: &str = "wl-paste";
 
 /// The output of a program; `None` if it failed.
 fn run(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
-    let output = Command::new(program)
-        .args(arguments)
+    let output = detached(program, arguments)
+        .ok()?
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
