@@ -39,15 +39,25 @@ pub(super) fn first_signal() -> impl Future<Output = ExitCode> {
 const WRITE_LIMIT: Duration = Duration::from_secs(2);
 /// How often that is looked at after a signal: the write that restores the terminal comes later.
 const LOOKS: usize = 5;
+/// After so many looks, the thread that draws must have noticed the signal.
+const LOOKS_TO_NOTICE: usize = 3;
 
-/// Ends the process if a signal asks for that while a terminal that does not read holds up the thread that
-/// draws. `write` names the write in progress, and `restore` gives back what can be given back without writing.
+/// What the thread that draws does, for others.
+pub(super) trait Progress {
+    /// The number of the write to the terminal that is in progress.
+    fn write(&self) -> Option<u64>;
+    /// How often the thread has looked at what is to be done.
+    fn turns(&self) -> u64;
+}
+
+/// Ends the process if a signal asks for that while the thread that draws cannot: a terminal that does not read
+/// holds up a write of it, or it is stuck in its work. `restore` gives the terminal back without that thread.
 #[expect(clippy::exit, reason = "the way out when nothing else answers any more")]
-pub(super) async fn end_if_write_blocks(write: impl Fn() -> Option<u64>, restore: impl FnOnce()) {
+pub(super) async fn end_if_stuck(progress: impl Progress, restore: impl FnOnce()) {
     let Ok(mut signals) = EndSignals::new() else { return };
     let code = loop {
         let code = signals.next_request().await;
-        if is_write_blocked(&write).await {
+        if is_stuck(&progress).await {
             break code;
         }
     };
@@ -56,12 +66,14 @@ pub(super) async fn end_if_write_blocks(write: impl Fn() -> Option<u64>, restore
     std::process::exit(code.into());
 }
 
-/// Whether one write lasts longer than [`WRITE_LIMIT`].
-async fn is_write_blocked(write: &impl Fn() -> Option<u64>) -> bool {
-    for _ in 0..LOOKS {
-        let before = write();
+/// Whether one write lasts longer than [`WRITE_LIMIT`], or the thread does not notice the signal.
+async fn is_stuck(progress: &impl Progress) -> bool {
+    let turns = progress.turns();
+    for look in 1..=LOOKS {
+        let before = progress.write();
         tokio::time::sleep(WRITE_LIMIT).await;
-        if before.is_some() && write() == before {
+        let is_unnoticed = look == LOOKS_TO_NOTICE && progress.turns() == turns;
+        if is_unnoticed || before.is_some() && progress.write() == before {
             return true;
         }
     }
@@ -85,22 +97,41 @@ mod tests {
 
     use super::*;
 
+    /// What each look sees.
+    struct Looks {
+        writes: Vec<Option<u64>>,
+        turns: fn(usize) -> u64,
+        n_looks: Cell<usize>,
+    }
+
+    impl Progress for Looks {
+        fn write(&self) -> Option<u64> {
+            self.n_looks.set(self.n_looks.get() + 1);
+            self.writes.get(self.n_looks.get() - 1).copied().flatten()
+        }
+
+        fn turns(&self) -> u64 {
+            (self.turns)(self.n_looks.get())
+        }
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn only_a_write_that_lasts_too_long_is_blocked() {
-        let looks = Cell::new(0);
-        let sequence = |writes: &'static [Option<u64>]| {
-            looks.set(0);
-            let looks = &looks;
-            move || {
-                looks.set(looks.get() + 1);
-                writes.get(looks.get() - 1).copied().flatten()
-            }
+    async fn only_a_write_that_lasts_too_long_or_a_signal_that_is_not_noticed_is_the_end() {
+        let looks = |writes: &[Option<u64>], turns: fn(usize) -> u64| Looks {
+            writes: writes.to_vec(),
+            turns,
+            n_looks: Cell::new(0),
         };
-        assert!(is_write_blocked(&sequence(&[Some(3), Some(3)])).await);
+        let busy: fn(usize) -> u64 = |n_looks| u64::from(n_looks > 0);
+        assert!(is_stuck(&looks(&[Some(3), Some(3)], busy)).await);
         // The last write, which restores the terminal.
-        assert!(is_write_blocked(&sequence(&[None, Some(5), Some(5), Some(5)])).await);
-        assert!(!is_write_blocked(&sequence(&[Some(3), Some(5), Some(7), None])).await);
-        assert!(!is_write_blocked(&sequence(&[])).await);
-        assert_eq!(looks.get(), LOOKS);
+        assert!(is_stuck(&looks(&[None, Some(5), Some(5), Some(5)], busy)).await);
+        assert!(!is_stuck(&looks(&[Some(3), Some(5), Some(7), None], busy)).await);
+        let idle = looks(&[], busy);
+        assert!(!is_stuck(&idle).await);
+        assert_eq!(idle.n_looks.get(), LOOKS);
+        let started = tokio::time::Instant::now();
+        assert!(is_stuck(&looks(&[], |_| 7)).await);
+        assert_eq!(started.elapsed(), WRITE_LIMIT * 3);
     }
 }

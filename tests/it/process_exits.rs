@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Write as _, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pi::ai::TestBarrier;
@@ -55,7 +55,17 @@ async fn quitting_restores_the_terminal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_to_end_restores_the_terminal() {
-    let others = [Signal::USR1, Signal::USR2, Signal::ALARM, Signal::XCPU];
+    let others = [
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::XCPU,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::SYS,
+        Signal::TRAP,
+        Signal::ABORT,
+    ];
     let others = others.map(|signal| (signal, 128 + u32::try_from(signal.as_raw()).unwrap()));
     let signals = [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131)];
     for screen in SCREENS {
@@ -74,6 +84,27 @@ async fn a_signal_to_end_restores_the_terminal() {
             let n_shown = everything.iter().filter(|row| row.trim() == "Busy").count();
             assert_eq!(n_shown, 1, "{screen} {signal:?}: {everything:#?}");
         }
+    }
+}
+
+/// Over a connection that hangs, or in a terminal that is paused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_restores_a_terminal_that_does_not_read() {
+    for screen in SCREENS {
+        let long = "words that fill the terminal's buffer ".repeat(40_000);
+        let server = SseServer::start([Reply::sse(chat::text(&long))]).await;
+        let home = TestHome::with_server(server.url());
+        let pty = Pty::start(&home, SIZE, &["--tui-mode", screen]);
+        pty.wait_idle();
+        let (status, log) = pty.end_unread(|pty| {
+            pty.keys("go\r");
+            let has_answer =
+                |file: &PathBuf| fs::read_to_string(file).unwrap_or_default().contains("assistant");
+            wait_for_files(&home.agent(), "the answer", || home.sessions().iter().any(has_answer));
+            pty.signal(Signal::TERM);
+        });
+        assert_eq!(status.exit_code(), 143, "{screen}");
+        assert_restored(&log);
     }
 }
 
@@ -215,9 +246,9 @@ async fn a_program_that_others_stopped_takes_the_terminal_back() {
         pty.keys("stty sane\n");
         pty.wait("the shell", |rows| rows.iter().any(|row| row.contains("shell> shell>")));
         in_shell(&pty, "echo be''tween", "between");
-        pty.keys("fg\r");
         let enter = "\x1b[>5u";
         let n_entered = pty.text_log().matches(enter).count();
+        pty.keys("fg\r");
         pty.wait_log("the terminal to be taken", |log| log.matches(enter).count() > n_entered);
         pty.wait("the editor", |rows| rows.iter().any(|row| row.trim() == "draft"));
         pty.keys(" goes on");

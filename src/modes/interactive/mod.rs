@@ -63,6 +63,8 @@ mod welcome;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -71,7 +73,7 @@ use tokio::time::Instant;
 use crate::agent::AgentEvent;
 use crate::config::ExitOutput;
 use crate::session::{NoticeLevel, PromptDraft, SessionCommand, SessionError, SessionEvent, SessionUpdate};
-use crate::tui::term::{Control, InputEvent, ProgramState, SizeSeen, give_back_driver, write_in_progress};
+use crate::tui::term::{Control, InputEvent, ProgramState, SizeSeen, give_back_at_once, write_in_progress};
 use crate::util::clock::Clock;
 use crate::util::foreground;
 use crate::util::start_times::StartTimes;
@@ -138,6 +140,19 @@ struct Interactive {
     news: Option<News>,
 }
 
+/// The turns of the loop.
+struct Progress(Arc<AtomicU64>);
+
+impl signals::Progress for Progress {
+    fn write(&self) -> Option<u64> {
+        write_in_progress()
+    }
+
+    fn turns(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 impl Interactive {
     /// Sends what the command line asked for.
     fn begin(&mut self, start: InteractiveStart) {
@@ -170,9 +185,11 @@ impl Interactive {
         }
         self.draw();
         self.effects.prepare();
-        tokio::spawn(signals::end_if_write_blocks(write_in_progress, give_back_driver));
+        let turns = Arc::new(AtomicU64::new(0));
+        tokio::spawn(signals::end_if_stuck(Progress(Arc::clone(&turns)), give_back_at_once));
         self.effects.watch_theme(&self.app.session, &self.app.session.settings.values.theme);
         loop {
+            turns.fetch_add(1, Ordering::Relaxed);
             if let Some(code) = self.exit {
                 return self.leave(code).await;
             }

@@ -51,6 +51,9 @@ pub struct TerminalGuard {
 /// no other access.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the terminal is being restored, which waits for a terminal that does not read.
+static LEAVING: AtomicBool = AtomicBool::new(false);
+
 /// Whether the alternate screen is active. Leaving it restores a saved cursor even
 /// if it was never entered, so it must be left only if it is active.
 static ALTERNATE: AtomicBool = AtomicBool::new(false);
@@ -228,10 +231,15 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
     OWNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives the terminal's driver back without writing, which blocks while the terminal does not read: the process
-/// ends.
-pub fn give_back_driver() {
-    if ENTERED.swap(false, Ordering::SeqCst) {
+/// Restores the terminal from any thread, without waiting for one that does not read: it gets nothing of what it has
+/// not read yet. The process ends.
+pub fn give_back_at_once() {
+    // The last sequence that it has read may be half of one.
+    const END_OF_SEQUENCE: &str = "\x18\x1b\\";
+    let was_entered = ENTERED.swap(false, Ordering::SeqCst);
+    if was_entered || LEAVING.load(Ordering::SeqCst) {
+        let leave = leave_sequence(ALTERNATE.load(Ordering::SeqCst));
+        os::write_instead_of_unread([END_OF_SEQUENCE, &leave, BELOW_THE_CURSOR].concat().as_bytes());
         drop(terminal::disable_raw_mode());
     }
 }
@@ -240,8 +248,11 @@ pub fn give_back_driver() {
 /// no way to report them.
 fn leave() {
     if ENTERED.swap(false, Ordering::SeqCst) {
-        drop(write_out(&leave_sequence(ALTERNATE.swap(false, Ordering::SeqCst))));
+        LEAVING.store(true, Ordering::SeqCst);
+        drop(write_out(&leave_sequence(ALTERNATE.load(Ordering::SeqCst))));
+        ALTERNATE.store(false, Ordering::SeqCst);
         drop(terminal::disable_raw_mode());
+        LEAVING.store(false, Ordering::SeqCst);
     }
 }
 

@@ -30,7 +30,7 @@ pub use answers::{Questions, TerminalAnswers};
 pub use canvas::Canvas;
 pub use control::{Control, ProgramState};
 pub use fullscreen::FullscreenWindow;
-pub use guard::{GuardError, RememberedTerminal, TerminalGuard, TerminalModes, give_back_driver};
+pub use guard::{GuardError, RememberedTerminal, TerminalGuard, TerminalModes, give_back_at_once};
 pub use inline::{
     Anchor, Cursor, Document, Frame, FrameGuard, InlineWindow, Overlay, Relayout, SizeSeen, StartOver,
 };

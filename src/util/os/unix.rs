@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
 };
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::task::Poll;
@@ -24,7 +24,8 @@ use rustix::event::{PollFd, PollFlags, Timespec as PollTime, poll};
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 use rustix::process::{Signal as StopSignal, geteuid, getpgrp, getpid, kill_process, kill_process_group};
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
+    tcsetattr,
 };
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
@@ -191,11 +192,6 @@ pub fn detached(program: &Path, args: &[OsString]) -> io::Result<Command> {
     let wrap = CommandWrap::from(Command::new(program));
     ProcessSession.pre_spawn(&mut command, &wrap)?;
     Ok(command)
-}
-
-/// Makes `command` lead a process group.
-pub fn lead_group(command: &mut Command) {
-    command.process_group(0);
 }
 
 /// Its exit code, or 128 plus the number of the signal that killed it.
@@ -379,14 +375,23 @@ impl EndSignals {
     /// # Errors
     /// If the system has no more listeners.
     pub fn new() -> io::Result<Self> {
-        let requests = EndSignal::of(&[
+        let others = [
+            StopSignal::XCPU,
+            StopSignal::VTALARM,
+            StopSignal::PROF,
+            StopSignal::SYS,
+            StopSignal::TRAP,
+            StopSignal::ABORT,
+        ];
+        let mut kinds = vec![
             SignalKind::terminate(),
             SignalKind::hangup(),
             SignalKind::user_defined1(),
             SignalKind::user_defined2(),
             SignalKind::alarm(),
-            SignalKind::from_raw(StopSignal::XCPU.as_raw()),
-        ])?;
+        ];
+        kinds.extend(others.map(|signal| SignalKind::from_raw(signal.as_raw())));
+        let requests = EndSignal::of(&kinds)?;
         Ok(Self { requests, keys: Self::of_keys()? })
     }
 
@@ -431,6 +436,24 @@ impl Continuations {
     /// Waits until the process continues. Loses nothing if dropped.
     pub async fn next(&mut self) {
         self.0.recv().await;
+    }
+}
+
+/// Drops what the terminal of this process has not read yet, and writes `bytes` to it, if that is possible without
+/// waiting for it to read. Blocks, briefly.
+pub fn write_instead_of_unread(bytes: &[u8]) {
+    // Another thread that waits in a write goes on with the rest of it.
+    const ATTEMPTS: u32 = 200;
+    const PAUSE: Duration = Duration::from_millis(1);
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let Ok(terminal) = rustix::fs::open("/dev/tty", flags, Mode::empty()) else { return };
+    for _ in 0..ATTEMPTS {
+        // Without it there may be no room, which the next line finds out.
+        tcflush(&terminal, QueueSelector::OFlush).unwrap_or_default();
+        match rustix::io::write(&terminal, bytes) {
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => std::thread::sleep(PAUSE),
+            Ok(_) | Err(_) => return,
+        }
     }
 }
 

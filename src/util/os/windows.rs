@@ -193,11 +193,6 @@ pub fn detached(program: &Path, args: &[OsString]) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Makes `command` lead a process group.
-pub fn lead_group(command: &mut Command) {
-    command.creation_flags(DETACHED);
-}
-
 /// Its exit code.
 pub fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(-1)
@@ -272,6 +267,9 @@ impl PipeReader {
 }
 
 // Signals.
+
+/// A console always reads.
+pub fn write_instead_of_unread(_bytes: &[u8]) {}
 
 /// Ctrl+c, ctrl+break, a closed window, and the end of Windows, from its creation on.
 pub struct EndSignals {

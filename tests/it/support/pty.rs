@@ -348,6 +348,19 @@ impl Pty {
         kill_process(self.process(), signal).unwrap();
     }
 
+    /// Reads no more of what the program writes until the program has ended, after `action`.
+    #[track_caller]
+    pub(crate) fn end_unread(mut self, action: impl FnOnce(&Self)) -> (ExitStatus, Vec<u8>) {
+        let shared = Arc::clone(&self.shared);
+        // The thread that reads needs it.
+        let held = shared.0.lock().unwrap();
+        action(&self);
+        let status = self.child.wait().unwrap();
+        drop(held);
+        self.wait_for("the end of the output", |shared| shared.ended);
+        (status, self.log())
+    }
+
     /// Waits for the end of the program and of its output.
     #[track_caller]
     pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>, Vec<u8>) {
