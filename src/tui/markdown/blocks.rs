@@ -14,7 +14,7 @@ use pulldown_cmark::{
 };
 
 use super::super::text::without_controls;
-use super::math;
+use super::formulas::{Formula, Formulas, Piece};
 use crate::util::flanks::{Marked, without_marks};
 
 const MAX_DEPTH: usize = 16;
@@ -266,7 +266,8 @@ fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>) -> Vec<Block>
     let resolve =
         |link: BrokenLink<'_>| Some((CowStr::from(target(&fold(&link.reference))?), CowStr::from("")));
     let mut builder = Builder::default();
-    let marked = Marked::new(text);
+    let formulas = Formulas::new(text, options());
+    let marked = Marked::new(&formulas.text);
     let text = &*marked.text;
     let parser = Parser::new_with_broken_link_callback(text, options(), Some(resolve));
     for (event, range) in parser.into_offset_iter() {
@@ -282,9 +283,13 @@ fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>) -> Vec<Block>
             let source = text.get(range).unwrap_or_default();
             (builder.marks, builder.is_closed) = (super::code::marks(source), super::code::is_closed(source));
         } else if let Event::Start(Tag::Table(_) | Tag::TableHead | Tag::TableRow) = event {
-            builder.table_line = table_line(&event, text, range, builder.open.is_empty());
+            let line = table_line(&event, text, range, builder.open.is_empty());
+            builder.table_line = formulas.written(&line).into_owned();
         }
-        builder.event(event);
+        match event {
+            Event::Text(text) => builder.pieces(formulas.pieces(&text)),
+            event => builder.event(event),
+        }
     }
     builder.finish()
 }
@@ -373,7 +378,6 @@ fn options() -> Options {
     Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_MATH
         | Options::ENABLE_OLD_FOOTNOTES
 }
 
@@ -444,7 +448,10 @@ impl Builder {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.text(&without_marks(&text)),
+            // Formulas are found before the text is parsed.
+            Event::Text(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.text(&without_marks(&text));
+            }
             Event::Code(text) => self.push_inline(&without_marks(&text), true),
             Event::Html(html) => match &mut self.html {
                 Some(block) => block.push_str(&without_marks(&html)),
@@ -459,21 +466,25 @@ impl Builder {
                     item.done = Some(done);
                 }
             }
-            Event::InlineMath(source) => {
-                let source = without_marks(&source);
-                let text = math::unicode(&source).unwrap_or_else(|| format!("${source}$"));
-                self.push_inline(&text, false);
-            }
-            Event::DisplayMath(source) => self.display_math(&without_marks(&source)),
             Event::FootnoteReference(label) => {
                 self.push_inline(&reference(&without_marks(&label)), false);
             }
         }
     }
 
+    fn pieces(&mut self, pieces: Vec<Piece<'_>>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.text(&without_marks(text)),
+                Piece::Formula(formula) if formula.is_display => self.display_formula(formula),
+                Piece::Formula(formula) => self.push_inline(&without_marks(&formula.shown), false),
+            }
+        }
+    }
+
     /// A formula on lines of its own.
-    fn display_math(&mut self, source: &str) {
-        let text = math::unicode(source).unwrap_or_else(|| format!("$${source}$$"));
+    fn display_formula(&mut self, formula: &Formula) {
+        let text = without_marks(&formula.shown);
         let is_first = self.inlines.last().is_none_or(|last| last.text.ends_with('\n'));
         self.push_inline(&format!("{}{text}", if is_first { "" } else { "\n" }), false);
         self.ends_line = true;

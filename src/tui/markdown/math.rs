@@ -30,8 +30,7 @@ const SUBSCRIPTS: &str = "0123456789+-=()aeoxjhklmnpstiruv";
 /// Stand for characters that have a meaning in formulas, while they are converted.
 const HELD: [(char, char); 4] = [('\u{e000}', '^'), ('\u{e001}', '_'), ('\u{e002}', '{'), ('\u{e003}', '}')];
 
-/// The text of a formula; `None` if part of it has none, or if it is none: dollars also occur
-/// in prices and in names of variables.
+/// The text of a formula; `None` if part of it has none, or if it is none.
 pub(super) fn unicode(source: &str) -> Option<String> {
     static CACHE: LazyLock<Mutex<HashMap<String, Option<String>>>> = LazyLock::new(Mutex::default);
     if source.len() > MAX_BYTES || !is_formula(source) {
@@ -49,8 +48,9 @@ pub(super) fn unicode(source: &str) -> Option<String> {
     })
 }
 
-/// Whether the text between dollars is a formula: it has commands, or scripts of short names.
-fn is_formula(source: &str) -> bool {
+/// Whether the text between dollars is a formula: it has commands, or scripts of short names. Dollars also occur in
+/// prices and in names of variables.
+pub(super) fn is_formula(source: &str) -> bool {
     let is_command = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic());
     if source.match_indices('\\').any(|(at, _)| is_command(&source[at + 1..])) {
         return true;

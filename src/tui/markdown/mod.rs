@@ -9,6 +9,7 @@ mod blocks;
 mod code;
 mod copy;
 mod diagram;
+mod formulas;
 mod highlight;
 mod math;
 mod mermaid;
