@@ -335,6 +335,15 @@ mod tests {
     fn formulas_have_no_markdown() {
         check(r"$a_1*b_1*c_1$ and $\unknown{*a*}\\$", r"a₁*b₁*c₁ and $\unknown{*a*}\\$");
         check("a $$x_1$$ b", "a \nx₁\nb");
+        check("$$\\begin{aligned} a &= 1 \\\\ b &\\leq 2 \\end{aligned}$$", "a = 1\nb ≤ 2");
+        for text in [
+            r"$$f(x) = \begin{cases} 1 & x > 0 \\ 0 & \text{otherwise} \end{cases}$$",
+            "$$\n\\begin{pmatrix} a & b \\\\\nc & d \\end{pmatrix}\n$$",
+            r"$\begin{cases} 1 & x > 0 \\ 0 & x_1 \end{cases}$",
+            r"$\begin{aligned} a &= 1 \\ b &\leq 2 \end{aligned}$",
+        ] {
+            check(text, text);
+        }
         check("$x_1 +\ny_1$ and $f[x](y_1)$", "x₁ + y₁ and f[x](y₁)");
     }
 

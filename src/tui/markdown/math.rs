@@ -28,7 +28,8 @@ const SUPERSCRIPTS: &str = "0123456789+-=()ABDEGHIJKLMNOPRTUWabcdefghijklmnoprst
 const SUBSCRIPTS: &str = "0123456789+-=()aeoxjhklmnpstiruv";
 
 /// Stand for characters that have a meaning in formulas, while they are converted.
-const HELD: [(char, char); 4] = [('\u{e000}', '^'), ('\u{e001}', '_'), ('\u{e002}', '{'), ('\u{e003}', '}')];
+const HELD: [(char, char); 5] =
+    [('\u{e000}', '^'), ('\u{e001}', '_'), ('\u{e002}', '{'), ('\u{e003}', '}'), ('\u{e004}', '&')];
 
 /// The text of a formula; `None` if part of it has none, or if it is none.
 pub(super) fn unicode(source: &str) -> Option<String> {
@@ -60,10 +61,15 @@ pub(super) fn is_formula(source: &str) -> bool {
 }
 
 fn convert(source: &str) -> Option<String> {
+    let source = in_rows(source.trim())?;
     if source.contains(HELD.map(|(held, _)| held)) {
         return None;
     }
-    let text = in_one_line(source.trim());
+    let text = in_one_line(&source);
+    // Without its brackets the degree of a root would look like a factor; without braces a command would mean less.
+    if pattern!(r"\\sqrt\s*\[|\\[a-zA-Z]+\{[^{}]{2,}\}").is_match(&text) {
+        return None;
+    }
     let commands = pattern!(r"\\(?:[a-zA-Z]+(?:\{[a-zA-Z0-9]\})?|.)");
     if !commands.find_iter(&text).all(|command| is_known(command.as_str())) {
         return None;
@@ -78,6 +84,19 @@ fn convert(source: &str) -> Option<String> {
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Without the environments whose rows can be lines of text. `None` if there are others, such as matrices and cases:
+/// without their delimiters they would mean something else. So would columns outside of an environment.
+fn in_rows(source: &str) -> Option<Cow<'_, str>> {
+    let mark = pattern!(
+        r"\\(?:begin|end)\{(?:aligned|alignedat|align|alignat|eqnarray|equation|flalign|gathered|gather|multlined|multline|split)\*?\}(?:\{[0-9]+\})?"
+    );
+    let text = mark.replace_all(source, "");
+    let has_mark = matches!(text, Cow::Owned(_));
+    let has_other = pattern!(r"\\(?:begin|end)([^a-zA-Z]|$)").is_match(&text);
+    let has_columns = text.replace(r"\&", "").contains('&');
+    (!has_other && (has_mark || !has_columns)).then_some(text)
 }
 
 /// Whether `unicodeit` knows a command. Of others it replaces the beginning: `\log` becomes
@@ -109,9 +128,10 @@ fn is_known(command: &str) -> bool {
 
 /// Writes what has two dimensions in one, innermost first.
 fn in_one_line(source: &str) -> String {
-    let text = source.replace(r"\\", "\n").replace(r"\{", "\u{e002}").replace(r"\}", "\u{e003}");
+    let text = pattern!(r"\\\\(?:\[-?[0-9.]+ ?[a-z]{2}\])?").replace_all(source, "\n");
+    let text = text.replace(r"\&", "\u{e004}").replace(r"\{", "\u{e002}").replace(r"\}", "\u{e003}");
     let text = text.replace(['&', '~'], " ");
-    let text = pattern!(r"\\(?:begin|end)\{[a-z]+\*?\}").replace_all(&text, "");
+    let text = pattern!(r"\\(?:left|right)\.").replace_all(&text, "");
     let text = pattern!(r"\\(?:left|right|big|Big|bigg|Bigg)([^a-zA-Z])").replace_all(&text, "$1");
     let text = pattern!(r"\\(?:quad|qquad|[,;:!> ])").replace_all(&text, " ");
     let text =
@@ -129,14 +149,23 @@ fn in_one_line(source: &str) -> String {
         let next = fraction.replace_all(&next, |parts: &Captures<'_>| {
             format!("{}/{}", grouped(&parts[1]), grouped(&parts[2]))
         });
-        let root = |parts: &Captures<'_>| format!("√{}", grouped(&parts[1]));
-        let next = pattern!(r"\\sqrt\s*\{([^{}]*)\}").replace_all(&next, root).into_owned();
+        let next = pattern!(r"\\sqrt\s*(?:\[([34])\]\s*)?\{([^{}]*)\}").replace_all(&next, root).into_owned();
         if next == text {
             break;
         }
         text = next;
     }
     text
+}
+
+/// A square, cube or fourth root.
+fn root(parts: &Captures<'_>) -> String {
+    let sign = match parts.get(1).map(|degree| degree.as_str()) {
+        Some("3") => '∛',
+        Some("4") => '∜',
+        _ => '√',
+    };
+    format!("{sign}{}", grouped(&parts[2]))
 }
 
 /// A letter with an accent.
@@ -196,6 +225,9 @@ mod tests {
         check(r"O(n \log n)", "O(n log n)");
         check(r"\lim_{x \to 0} \frac{\sin x}{x} = 1", "lim_(x → 0) (sin x)/x = 1");
         check(r"\hat{x} + \vec{E}", "x\u{302} + E\u{20d7}");
+        check(r"\sqrt[3]{x+1}", "∛(x+1)");
+        check(r"R\&D \leq \left. x \right|_0", "R&D ≤ x |₀");
+        check("\\begin{align*} a &= 1 \\\\[2pt] &\\leq 2 \\end{align*}", "a = 1\n≤ 2");
         check(r"\{1, 2\} \subset \mathbb{N}", "{1, 2} ⊂ ℕ");
     }
 
@@ -211,6 +243,24 @@ mod tests {
             r"\label{x}",
             r"\overbrace{a+b}^{n}\substack{x}",
             r"\hat{ab}",
+            r"f(x) = \begin{cases} 1 & x > 0 \\ 0 & \text{otherwise} \end{cases}",
+            r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}",
+            r"\begin{aligned} x &= \begin{bmatrix} 1 \\ 2 \end{bmatrix} \end{aligned}",
+            r"\begin{array}{cc} a & b \end{array}",
+            r"\alpha & \beta",
+            r"\sqrt[n]{x+1}",
+            r"{a+1 \over b}",
+            r"\binom{n}{k}",
+            r"\overset{a}{b}",
+            r"\stackrel{a}{=}",
+            r"\underset{a}{b}",
+            r"\phantom{a}",
+            r"\cfrac{1}{2}",
+            r"\tag{1}",
+            r"a \choose b",
+            r"\prod\limits_{i}^n",
+            r"\underbrace{a+b}_{c}",
+            r"\cancel{a}",
             r"\hat{a\alpha}",
             "",
             r"\",
