@@ -2,7 +2,7 @@
 //!
 //! Code spans bind tighter than dollars, so the text is parsed once without formulas to find the code; a formula is
 //! only where none is. Each is replaced by a placeholder, which the parser returns as text: nothing in a formula has a
-//! meaning in Markdown. Dollars around other text stay, and its Markdown works.
+//! meaning in Markdown. Delimiters around other text stay, and its Markdown works.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -42,17 +42,24 @@ impl<'a> Formulas<'a> {
     /// `options` are those the text is parsed with.
     pub(super) fn new(text: &'a str, options: pulldown_cmark::Options) -> Self {
         let mut formulas = Self { text: Cow::Borrowed(text), found: Vec::new() };
-        if !text.contains('$') {
+        if !["$", r"\(", r"\["].iter().any(|delimiter| text.contains(delimiter)) {
             return formulas;
         }
         let mut replaced = String::new();
         let mut done = 0;
         for passage in passages(text, options) {
-            for (range, formula) in passage.formulas(text) {
-                replaced.push_str(&text[done..range.start]);
-                // Writing to a string cannot fail.
-                let _written = write!(replaced, "${MARK} {}{MARK}$", formulas.found.len());
-                formulas.found.push(formula);
+            for (range, found) in passage.found(text) {
+                // A delimiter of other text may be in a formula.
+                let Some(before) = text.get(done..range.start) else { continue };
+                replaced.push_str(before);
+                match found {
+                    Found::Formula(formula) => {
+                        // Writing to a string cannot fail.
+                        let _written = write!(replaced, "${MARK} {}{MARK}$", formulas.found.len());
+                        formulas.found.push(formula);
+                    }
+                    Found::Backslash => replaced.push_str(r"\\\"),
+                }
                 done = range.end;
             }
         }
@@ -172,69 +179,107 @@ fn passages(text: &str, options: pulldown_cmark::Options) -> Vec<Passage> {
 
 /// What a formula is between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Delimiter {
+enum Delimiters {
     Dollar,
     Dollars,
+    Parentheses,
+    Brackets,
+}
+
+impl Delimiters {
+    /// Whether a formula between them is on lines of its own.
+    fn are_display(self) -> bool {
+        matches!(self, Self::Dollars | Self::Brackets)
+    }
+
+    fn are_dollars(self) -> bool {
+        matches!(self, Self::Dollar | Self::Dollars)
+    }
 }
 
 /// A delimiter or other characters in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
-    Delimiter(Delimiter),
+    Open(Delimiters),
+    Close(Delimiters),
+    /// Either, by its place.
+    Both(Delimiters),
     /// Escaped characters, and more dollars than any delimiter has.
     Other,
 }
 
+#[derive(Debug)]
+enum Found {
+    Formula(Formula),
+    /// The backslash of a delimiter around text that is no formula.
+    Backslash,
+}
+
 impl Passage {
-    /// Its formulas, in their order.
-    fn formulas(&self, text: &str) -> Vec<(Range<usize>, Formula)> {
-        let mut formulas = Vec::new();
+    /// Its formulas and the backslashes that stay, in their order.
+    fn found(&self, text: &str) -> Vec<(Range<usize>, Found)> {
+        let mut found = Vec::new();
         let mut from = self.range.start;
-        while let Some((token, place)) = self.next_token(text, from, self.range.end) {
-            from = place.end;
-            let Token::Delimiter(delimiter) = token else { continue };
-            if let Some((range, formula)) = self.formula(text, delimiter, place) {
-                from = range.end;
-                formulas.push((range, formula));
+        while let Some((token, open)) = self.next_token(text, from) {
+            from = open.end;
+            let (Token::Open(delimiters) | Token::Both(delimiters)) = token else { continue };
+            let Some(close) = self.close(text, delimiters, open.end) else { continue };
+            if let Some(formula) = self.formula(text, delimiters, (open.clone(), close.clone())) {
+                from = close.end;
+                found.push((open.start..close.end, Found::Formula(formula)));
+            } else if !delimiters.are_dollars() {
+                found.extend([open, close].map(|place| (place.start..place.start + 1, Found::Backslash)));
             }
         }
-        formulas
+        found.sort_by_key(|(range, _)| range.start);
+        found
     }
 
-    /// The formula that a delimiter at `open` begins.
+    /// Where the delimiter is that closes one before `from`.
+    fn close(&self, text: &str, delimiters: Delimiters, mut from: usize) -> Option<Range<usize>> {
+        loop {
+            let (token, place) = self.next_token(text, from)?;
+            match token {
+                Token::Close(found) | Token::Both(found) if found == delimiters => return Some(place),
+                Token::Open(found) if found == delimiters => return None,
+                Token::Both(Delimiters::Dollars) if delimiters == Delimiters::Dollar => return None,
+                _ => from = place.end,
+            }
+        }
+    }
+
     fn formula(
         &self,
         text: &str,
-        delimiter: Delimiter,
-        open: Range<usize>,
-    ) -> Option<(Range<usize>, Formula)> {
-        let code = self.code.partition_point(|code| code.start < open.end);
-        let end = self.code.get(code).map_or(self.range.end, |code| code.start);
-        let mut from = open.end;
-        let close = loop {
-            let (token, place) = self.next_token(text, from, end)?;
-            match (token, delimiter) {
-                (Token::Delimiter(found), _) if found == delimiter => break place,
-                (Token::Delimiter(Delimiter::Dollars), Delimiter::Dollar) => return None,
-                _ => from = place.end,
-            }
-        };
+        delimiters: Delimiters,
+        (open, close): (Range<usize>, Range<usize>),
+    ) -> Option<Formula> {
+        let code = self.code.get(self.code.partition_point(|code| code.start < open.end));
+        if code.is_some_and(|code| code.start < close.start) {
+            return None;
+        }
         let source = &text[open.end..close.start];
-        if delimiter == Delimiter::Dollar {
+        if delimiters == Delimiters::Dollar {
             let is_outer = source.starts_with(char::is_whitespace) || source.ends_with(char::is_whitespace);
             if is_outer || text[close.end..].starts_with(|c: char| c.is_ascii_digit()) {
                 return None;
             }
         }
-        let is_display = delimiter == Delimiter::Dollars;
+        let is_display = delimiters.are_display();
         let source = self.content(source, if is_display { "\n" } else { " " });
-        if !math::is_formula(&source) {
+        let is_short = match delimiters {
+            Delimiters::Dollar | Delimiters::Dollars => false,
+            Delimiters::Parentheses => math::is_short_formula(&source),
+            // Brackets without a backslash would begin a link, so those of other short texts have one.
+            Delimiters::Brackets => source.contains(['=', '<', '>']) && math::is_short_formula(&source),
+        };
+        if !is_short && !math::is_formula(&source) {
             return None;
         }
-        let written = [&text[open.clone()], &source, &text[close.clone()]].concat();
+        let written = [&text[open], &source, &text[close]].concat();
         let unicode = math::unicode(&source).filter(|shown| is_display || !shown.contains('\n'));
         let shown = unicode.unwrap_or_else(|| written.clone());
-        Some((open.start..close.end, Formula { written, shown, is_display }))
+        Some(Formula { written, shown, is_display })
     }
 
     /// A source without what marks its lines as part of a quote or item, and without the backslashes before the
@@ -248,20 +293,24 @@ impl Passage {
         lines.collect::<Vec<_>>().join(line_break)
     }
 
-    /// The next token from `from` to `end` and its place.
-    fn next_token(&self, text: &str, mut from: usize, end: usize) -> Option<(Token, Range<usize>)> {
+    /// The next token from `from` on and its place.
+    fn next_token(&self, text: &str, mut from: usize) -> Option<(Token, Range<usize>)> {
         loop {
-            let at = from + text.get(from..end)?.find(['$', '\\'])?;
+            let at = from + text.get(from..self.range.end)?.find(['$', '\\'])?;
             if let Some(past) = self.opaque_end(at) {
                 from = past;
                 continue;
             }
-            let rest = &text[at..end];
-            let (token, len) = match rest.strip_prefix('\\') {
-                Some(escaped) => (Token::Other, 1 + escaped.chars().next().map_or(0, char::len_utf8)),
+            let rest = &text[at..self.range.end];
+            let (token, len) = match rest.strip_prefix('\\').map(|escaped| escaped.chars().next()) {
+                Some(Some('(')) => (Token::Open(Delimiters::Parentheses), 2),
+                Some(Some(')')) => (Token::Close(Delimiters::Parentheses), 2),
+                Some(Some('[')) => (Token::Open(Delimiters::Brackets), 2),
+                Some(Some(']')) => (Token::Close(Delimiters::Brackets), 2),
+                Some(escaped) => (Token::Other, 1 + escaped.map_or(0, char::len_utf8)),
                 None => match rest.len() - rest.trim_start_matches('$').len() {
-                    1 => (Token::Delimiter(Delimiter::Dollar), 1),
-                    2 => (Token::Delimiter(Delimiter::Dollars), 2),
+                    1 => (Token::Both(Delimiters::Dollar), 1),
+                    2 => (Token::Both(Delimiters::Dollars), 2),
                     n_dollars => (Token::Other, n_dollars),
                 },
             };
@@ -332,6 +381,24 @@ mod tests {
     }
 
     #[test]
+    fn parentheses_and_brackets_with_backslashes_are_delimiters() {
+        check(r"Let \(a \to b\), \( x_1 \) and \(O(n)\).", "Let a → b, x₁ and O(n).");
+        check("so \\[\nE = mc^2\n\\] holds", "so \nE = mc²\nholds");
+        check(r"\[a \\[2pt] b_1\] \[f(x) = y\]", "a\nb₁\nf(x) = y");
+        for text in [
+            r"see \(this\) and \[that\](https://a.b)",
+            r"\(**bold**\) and \(`x_1`\) and `\(x_1\)`",
+            r"\(foo\|bar\)\+ \[x\] \[1\]",
+            r"\[\begin{pmatrix} a & b \\ c & d \end{pmatrix}\]",
+        ] {
+            let shown = text.replace(r"\|", "|").replace(r"\+", "+");
+            check(text, &shown);
+        }
+        // A single one is an escaped character.
+        check(r"\(x_1 and y\] \\(x_1\\)", r"(x_1 and y] \(x_1\)");
+    }
+
+    #[test]
     fn formulas_have_no_markdown() {
         check(r"$a_1*b_1*c_1$ and $\unknown{*a*}\\$", r"a₁*b₁*c₁ and $\unknown{*a*}\\$");
         check("a $$x_1$$ b", "a \nx₁\nb");
@@ -374,7 +441,7 @@ mod tests {
 
         #[test]
         fn dollars_leave_code_as_it_is(
-            text in mixed(&["$", "$", "$$", "`", "`", "``", "**", " ", "\nb", "word", "5", "x_1", r"\", "[", "](b)", "<a>", "|"]),
+            text in mixed(&["$", "$", "$$", "`", "`", "``", "**", " ", "\nb", "word", "5", "x_1", r"\(", r"\)", r"\[", r"\]", r"\", "[", "](b)", "<a>", "|"]),
         ) {
             let code = |text: &str| -> Vec<String> {
                 let code = inlines(text).into_iter().filter(|inline| inline.look.code);

@@ -31,10 +31,10 @@ const SUBSCRIPTS: &str = "0123456789+-=()aeoxjhklmnpstiruv";
 const HELD: [(char, char); 5] =
     [('\u{e000}', '^'), ('\u{e001}', '_'), ('\u{e002}', '{'), ('\u{e003}', '}'), ('\u{e004}', '&')];
 
-/// The text of a formula; `None` if part of it has none, or if it is none.
+/// The text of a formula; `None` if part of it has none.
 pub(super) fn unicode(source: &str) -> Option<String> {
     static CACHE: LazyLock<Mutex<HashMap<String, Option<String>>>> = LazyLock::new(Mutex::default);
-    if source.len() > MAX_BYTES || !is_formula(source) {
+    if source.len() > MAX_BYTES {
         return None;
     }
     let cached = CACHE.lock().unwrap_or_else(PoisonError::into_inner).get(source).cloned();
@@ -58,6 +58,14 @@ pub(super) fn is_formula(source: &str) -> bool {
     }
     let has_scripts = source.contains(['^', '_']) && !source.starts_with('{');
     has_scripts && source.split(|c: char| !c.is_ascii_alphabetic()).all(|name| name.len() <= 2)
+}
+
+/// Whether a text is a formula of short names and signs. Between dollars it could be anything.
+pub(super) fn is_short_formula(source: &str) -> bool {
+    let is_sign = |c: char| c.is_ascii_digit() || " +-*/=<>(),.!'\n".contains(c);
+    source.contains(|c: char| c.is_ascii_alphabetic())
+        && source.chars().all(|c| c.is_ascii_alphabetic() || is_sign(c))
+        && source.split(|c: char| !c.is_ascii_alphabetic()).all(|name| name.len() <= 2)
 }
 
 fn convert(source: &str) -> Option<String> {
@@ -266,7 +274,7 @@ mod tests {
             r"\",
             r"\frac{a",
         ] {
-            assert_eq!(unicode(source), None, "{source}");
+            assert_eq!(Some(source).filter(|source| is_formula(source)).and_then(unicode), None, "{source}");
         }
         assert_eq!(unicode(&r"\alpha".repeat(1_000)), None);
     }
