@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::LazyLock;
 
+use percent_encoding::{CONTROLS, utf8_percent_encode};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -30,7 +31,10 @@ impl LinkTarget {
             .iter()
             .any(|scheme| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
         let clean = is_all_visible(url) && !url.chars().any(char::is_whitespace);
-        (known && clean && url.len() <= MAX_BYTES).then(|| Self(url.into()))
+        // Terminals expect addresses in ASCII:
+        // https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda#encodings
+        let encoded = || Self(utf8_percent_encode(url, CONTROLS).to_string().into());
+        (known && clean && url.len() <= MAX_BYTES).then(encoded)
     }
 
     pub fn as_str(&self) -> &str {
@@ -325,6 +329,12 @@ mod tests {
         ] {
             assert_eq!(LinkTarget::new(url).is_some(), allowed, "{url:?}");
         }
+    }
+
+    #[test]
+    fn targets_are_ascii() {
+        let target = LinkTarget::new("https://a.b/终?c=%20&d").unwrap();
+        assert_eq!(target.as_str(), "https://a.b/%E7%BB%88?c=%20&d");
     }
 
     #[test]

@@ -290,19 +290,16 @@ fn hyphens(word: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The ranges of web addresses in the text. They end at a space, a quote, a
-/// bracket, or the first character outside ASCII, because text in scripts without
-/// spaces continues directly after an address.
+/// The ranges of web addresses in the text. They end at a space, a quote, a bracket with angles, or a letter of a
+/// script without spaces between words, because text in these continues directly after an address. Only a
+/// segment of a path that begins with such a letter may contain more of them.
 pub(in crate::tui) fn url_ranges(flat: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = 0;
     while let Some(found) = flat.get(from..).and_then(|rest| rest.find("://")) {
         let colon = from + found;
         let scheme_len = flat[..colon].bytes().rev().take(12).take_while(u8::is_ascii_alphanumeric).count();
-        let rest = &flat[colon..];
-        let len = rest
-            .find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '`' | '|'))
-            .unwrap_or(rest.len());
+        let len = address_len(&flat[colon..]);
         if scheme_len > 0 {
             ranges.push(colon - scheme_len..colon + len);
         }
@@ -311,14 +308,38 @@ pub(in crate::tui) fn url_ranges(flat: &str) -> Vec<Range<usize>> {
     ranges
 }
 
+/// The length of an address from the `://` on that `rest` begins with.
+fn address_len(rest: &str) -> usize {
+    // Letters with marks, Greek and Cyrillic ones are of words between spaces.
+    let is_spaced =
+        |c: char| matches!(c, '\u{c0}'..='\u{52f}' | '\u{1e00}'..='\u{1fff}') && c.is_alphabetic();
+    let mut has_host = false;
+    let mut before = '/';
+    // Whether the segment of the path may contain any letters.
+    let mut is_open = false;
+    for (at, c) in rest.char_indices().skip("://".len()) {
+        if c == '/' {
+            (has_host, is_open) = (true, false);
+        } else if !c.is_ascii() {
+            is_open |= has_host && before == '/';
+            if !(is_spaced(c) || is_open && c.is_alphanumeric()) {
+                return at;
+            }
+        } else if !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '`' | '|') {
+            return at;
+        }
+        before = c;
+    }
+    rest.len()
+}
+
 /// `text` as runs, with its web addresses as links in `link_style`. The punctuation after an address
 /// is not part of it.
 pub fn linked_runs(text: &str, style: Style, link_style: Style) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut done = 0;
     for range in url_ranges(text) {
-        let url =
-            text[range.clone()].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '\'', '_']);
+        let url = without_punctuation(&text[range.clone()]);
         if let Some(target) = LinkTarget::new(url) {
             runs.push(Run::new(&text[done..range.start], style));
             runs.push(Run::linked(url, link_style, target));
@@ -327,6 +348,24 @@ pub fn linked_runs(text: &str, style: Style, link_style: Style) -> Vec<Run> {
     }
     runs.push(Run::new(&text[done..], style));
     runs
+}
+
+/// An address without the punctuation at its end. Brackets that it opens itself are part of it, as GFM has it
+/// (<https://github.github.com/gfm/#extended-autolink-path-validation>).
+fn without_punctuation(url: &str) -> &str {
+    let count = |c: char| url.matches(c).count();
+    let mut n_extra =
+        [(')', count(')').saturating_sub(count('('))), (']', count(']').saturating_sub(count('[')))];
+    let mut end = url.len();
+    while let Some(last) = url[..end].chars().next_back() {
+        match n_extra.iter_mut().find(|(bracket, _)| *bracket == last) {
+            Some((_, n_extra)) if *n_extra > 0 => *n_extra -= 1,
+            None if matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '*' | '\'' | '_') => {}
+            _ => break,
+        }
+        end -= last.len_utf8();
+    }
+    &url[..end]
 }
 
 /// The characters that runs are shown in place of.
@@ -472,6 +511,40 @@ mod tests {
         check("see https://a.example/b-c/d?e=f ok", 28, &["see", "https://a.example/b-c/d?e=f", "ok"]);
         check("https://a.example/b/c", 9, &["https://a", ".example/", "b/c"]);
         check("见https://a.example。后", 18, &["见", "https://a.example", "。后"]);
+    }
+
+    #[test]
+    fn addresses_end_where_other_text_begins() {
+        let check = |text: &str, expected: &[&str]| {
+            let runs = linked_runs(text, Style::new(), Style::new());
+            let links: Vec<&str> =
+                runs.iter().filter(|run| run.link.is_some()).map(|run| run.text.as_str()).collect();
+            assert_eq!(links, expected, "{text}");
+            assert_eq!(runs.iter().map(|run| run.text.as_str()).collect::<String>(), text);
+        };
+        let wiki = "https://en.wikipedia.org/wiki/Foo_(bar)";
+        check(&format!("plain {wiki} end."), &[wiki]);
+        check(&format!("({wiki}), [{wiki}]. {wiki})."), &[wiki, wiki, wiki]);
+        check(
+            "(see https://a.b/c). https://a.b/d[0], https://a.b/(e!",
+            &["https://a.b/c", "https://a.b/d[0]", "https://a.b/(e"],
+        );
+        check(
+            "见https://zh.wikipedia.org/wiki/终端_(软件)，然后",
+            &["https://zh.wikipedia.org/wiki/终端_(软件)"],
+        );
+        check(
+            "https://ja.wikipedia.org/wiki/メインページ/一覧。",
+            &["https://ja.wikipedia.org/wiki/メインページ/一覧"],
+        );
+        check(
+            "见https://a.b/c。然后https://a.b然后 https://a.b/c然后",
+            &["https://a.b/c", "https://a.b", "https://a.b/c"],
+        );
+        check(
+            "https://de.wikipedia.org/wiki/Käse, https://münchen.de/Плов…",
+            &["https://de.wikipedia.org/wiki/Käse", "https://münchen.de/Плов"],
+        );
     }
 
     #[test]
