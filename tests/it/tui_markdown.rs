@@ -344,11 +344,7 @@ fn blocks_nested_thousands_of_levels_deep_are_shown_in_limited_rows() {
 #[test]
 fn links_show_their_address_unless_they_can_be_clicked() {
     check("[pi](https://pi.dev) <https://a.b>", 60, "pi (https://pi.dev) https://a.b");
-    check(
-        "[x][ref]\n\n[ref]: https://r.ef\n\n[x][Ref]",
-        40,
-        "[x][ref]\n\n[ref]: https://r.ef\n\nx (https://r.ef)",
-    );
+    check("[x][ref]\n\n[ref]: https://r.ef\n\n[x][Ref]", 40, "x (https://r.ef)\n\nx (https://r.ef)");
     let options = MarkdownOptions { links: true, ..MarkdownOptions::default() };
     let rows = render_with("[pi](https://pi.dev) and https://a.b/c.", 60, &options);
     assert_eq!(rows[0].text(), "pi and https://a.b/c.");
@@ -578,6 +574,8 @@ fn documents() -> impl Strategy<Value = String> {
         "|",
         "[a](https://x.y) ",
         "[r] ",
+        "[t][r] ",
+        "[r][]",
         "\n[r]: https://d.ef\n",
         "[^1]",
         "\n[^1]: note ",
@@ -727,14 +725,51 @@ fn definitions_in_a_list_or_quote_stay_there() {
 
 #[test]
 fn definition_that_comes_after_its_link_is_shown() {
-    let text = "[early]: https://a.b\n\nSee [early], [late][r9] and [other].\n\n[r9]: https://c.d/long \"Title\"\n[other]: <https://e.f>\n[unused]: https://g.h\n\nAfter [late][r9].\n\n> [in a quote]\n\n[in a quote]: https://i.j\n";
-    let shown = "See early (https://a.b), [late][r9] and [other].\n\n[r9]: https://c.d/long \"Title\"\n[other]: <https://e.f>\n\nAfter late (https://c.d/long).\n\n│ [in a quote]\n\n[in a quote]: https://i.j";
+    let text = "[early]: https://a.b\n\nSee [early] and [other].\n\n[other]: <https://e.f>\n[unused]: https://g.h\n\nAfter [other].\n\n> [in a quote]\n\n[in a quote]: https://i.j\n";
+    let shown = "See early (https://a.b) and [other].\n\n[other]: <https://e.f>\n\nAfter other (https://e.f).\n\n│ [in a quote]\n\n[in a quote]: https://i.j";
+    check_definitions(text, shown);
+}
+
+/// A text is shown so, also if it arrives.
+#[track_caller]
+fn check_definitions(text: &str, shown: &str) {
     assert_eq!(rendered(text, 60), shown);
     for n_chars in 1..9 {
         for width in [20, 60] {
             check_stream(text, &[n_chars], width, DiagramTiming::WhenFenceCloses).unwrap();
         }
     }
+}
+
+#[test]
+fn links_with_a_text_find_definitions_that_come_later() {
+    check_definitions(
+        "Ref [link][r] and [r] and [later ref][] here.\n\n- [R]\n\n[r]: https://a.b\n[later ref]: https://c.d\n",
+        "Ref link (https://a.b) and r (https://a.b) and later ref\n(https://c.d) here.\n\n- R (https://a.b)",
+    );
+    // What was final before is as it was.
+    check_definitions(
+        "Before [r].\n\n> [a][r]\n\nAfter [r].\n\n[r]: https://a.b\n",
+        "Before [r].\n\n│ a (https://a.b)\n\nAfter r (https://a.b).\n\n[r]: https://a.b",
+    );
+    check_definitions(
+        "Cell [i][j], [k].\n\n[unused]: https://a.b\n\nEnd [k][].",
+        "Cell [i][j], [k].\n\nEnd [k][].",
+    );
+}
+
+#[test]
+fn only_a_link_with_a_text_waits_for_its_definition() {
+    let mut stream = MarkdownStream::new(MarkdownOptions::default());
+    let mut stable = |text: &str| {
+        stream.push(text);
+        stream.rows(60, &THEME, &HIGHLIGHTER);
+        stream.stable_rows()
+    };
+    assert_eq!(stable("One [r].\n\nTwo.\n\n"), 3);
+    // The row below the second paragraph is not final.
+    assert_eq!(stable("See [it][r].\n\nThree.\n\n"), 3);
+    assert_eq!(stable("[r]: https://a.b\n\nFour.\n\n"), 3);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use pulldown_cmark::{
-    Alignment, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd,
+    Alignment, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
 };
 
 use super::super::text::without_controls;
@@ -231,12 +231,13 @@ pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
     Outline { parts, definitions }
 }
 
-/// The blocks of `text`; `on_missing` gets the labels that nothing defines.
-pub(super) fn parse(text: &str, definitions: &Definitions, on_missing: impl Fn(&str)) -> Vec<Block> {
-    parse_with(text, |label| {
+/// The blocks of `text`; `on_missing` gets the labels that nothing defines, and whether it is all in brackets that
+/// there is. Such text may just be in brackets.
+pub(super) fn parse(text: &str, definitions: &Definitions, on_missing: impl Fn(&str, bool)) -> Vec<Block> {
+    parse_with(text, |label, is_short| {
         let target = definitions.get(label).cloned();
         if target.is_none() {
-            on_missing(label);
+            on_missing(label, is_short);
         }
         target
     })
@@ -248,7 +249,7 @@ pub(super) fn parse(text: &str, definitions: &Definitions, on_missing: impl Fn(&
 /// not certain, because a definition in later text could be what brackets refer to.
 pub(super) fn open_path(text: &str) -> Option<Vec<usize>> {
     let has_references = Cell::new(false);
-    let note = |_: &str| {
+    let note = |_: &str, _: bool| {
         has_references.set(true);
         None
     };
@@ -261,10 +262,12 @@ pub(super) fn open_path(text: &str) -> Option<Vec<usize>> {
     (!has_references.get()).then_some(path)
 }
 
-/// `target` returns what a label refers to that the text does not define.
-fn parse_with(text: &str, target: impl Fn(&str) -> Option<String>) -> Vec<Block> {
-    let resolve =
-        |link: BrokenLink<'_>| Some((CowStr::from(target(&fold(&link.reference))?), CowStr::from("")));
+/// `target` returns what a label refers to that the text does not define, and gets whether there is only the label.
+fn parse_with(text: &str, target: impl Fn(&str, bool) -> Option<String>) -> Vec<Block> {
+    let resolve = |link: BrokenLink<'_>| {
+        let is_short = matches!(link.link_type, LinkType::Shortcut | LinkType::ShortcutUnknown);
+        Some((CowStr::from(target(&fold(&link.reference), is_short)?), CowStr::from("")))
+    };
     let mut builder = Builder::default();
     let formulas = Formulas::new(text, options());
     let marked = Marked::new(&formulas.text);
@@ -775,7 +778,7 @@ mod tests {
         for (first, rest) in [("", ""), ("> ", "> "), ("- ", "  "), ("1. > ", "   > "), ("> - ", ">   ")] {
             let written = lines.map(|line| format!("\n{rest}{line}")).concat();
             let written = written.replacen(&format!("\n{rest}"), first, 1);
-            let blocks = parse(&written, &Definitions::new(), |_| ());
+            let blocks = parse(&written, &Definitions::new(), |_, _| ());
             let [table] = tables(&blocks)[..] else { panic!("{written}: {blocks:?}") };
             let mut kept: Vec<&str> = table.rows.iter().map(|row| row.source.as_str()).collect();
             kept.insert(1, &table.rule);
@@ -787,7 +790,7 @@ mod tests {
     #[test]
     fn only_numbers_are_labels_of_footnotes() {
         let check = |text: &str, expected: &str| {
-            let blocks = parse(text, &Definitions::new(), |_| ());
+            let blocks = parse(text, &Definitions::new(), |_, _| ());
             let [Block::Paragraph(inlines)] = &blocks[..] else { panic!("{blocks:?}") };
             let shown: String = inlines.iter().map(|inline| inline.text.as_str()).collect();
             assert_eq!(shown, expected, "{text:?}");
@@ -814,7 +817,7 @@ mod tests {
     fn parse_parts(text: &str) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         for Part { range, item, .. } in outline(text, None).parts {
-            let mut parsed = parse(&text[range], &Definitions::new(), |_| ());
+            let mut parsed = parse(&text[range], &Definitions::new(), |_, _| ());
             let (Some(place), [Block::List(alone)]) = (item, parsed.as_mut_slice()) else {
                 blocks.extend(parsed);
                 continue;
@@ -838,7 +841,7 @@ mod tests {
 
         #[test]
         fn parts_are_parsed_as_in_their_text(text in lines()) {
-            prop_assert_eq!(parse_parts(&text), parse(&text, &Definitions::new(), |_| ()));
+            prop_assert_eq!(parse_parts(&text), parse(&text, &Definitions::new(), |_, _| ()));
         }
     }
 }

@@ -335,7 +335,7 @@ mod tests {
     use super::super::blocks::{Block, Definitions, Inline, parse};
 
     fn inlines(text: &str) -> Vec<Inline> {
-        let blocks = parse(text, &Definitions::new(), |_| ());
+        let blocks = parse(text, &Definitions::new(), |_, _| ());
         blocks
             .into_iter()
             .flat_map(|block| match block {
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_formula_in_a_quote_are_without_its_marks() {
-        let [Block::Quote(blocks)] = &parse("> $$\n> a_1\n> $$", &Definitions::new(), |_| ())[..] else {
+        let [Block::Quote(blocks)] = &parse("> $$\n> a_1\n> $$", &Definitions::new(), |_, _| ())[..] else {
             panic!()
         };
         let [Block::Paragraph(inlines)] = &blocks[..] else { panic!("{blocks:?}") };

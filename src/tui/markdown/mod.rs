@@ -2,8 +2,9 @@
 //!
 //! A text is rendered by top-level block and by item of top-level lists, each parsed
 //! separately, so that a streamed text settles part by part and looks the same as one
-//! rendered at once. For the same reason a link reference sees only definitions
-//! above it and those of its own part; one that comes later is shown. Callers choose the text and its box.
+//! rendered at once. For the same reason a label alone in brackets refers only to definitions above it and those of
+//! its own part; one that comes later is shown. From the first link as `[text][label]` or `[label][]` on that has
+//! no definition above it, nothing settles before the end, and all definitions count. Callers choose the text and its box.
 
 mod blocks;
 mod code;

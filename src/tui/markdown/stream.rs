@@ -6,6 +6,10 @@
 //! change the parts before the last one. A paragraph is settled with the blank line below it. The
 //! same holds for blocks in the last part, if it is a quote or an item: it is parsed as a whole,
 //! but the rows of its finished blocks are final.
+//!
+//! Links may refer to definitions that come later. From the first part on that has one as `[text][label]` or `[label][]`
+//! nothing is final before the text is complete: then it is laid out once more with all definitions. A label
+//! alone in brackets does not keep its part from settling, as most brackets are no links.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -57,6 +61,10 @@ struct Layout {
     definitions: Definitions,
     /// Labels in settled parts that nothing defines up to there.
     missing: HashSet<String>,
+    /// What waits for later definitions.
+    waiting: Option<Waiting>,
+    /// All definitions of the complete text, once it is known that something waited for them.
+    late: Option<Late>,
     /// Where definitions begin that are shown, because their label is among these.
     shown_definitions: Vec<usize>,
     fence: Option<OpenFence>,
@@ -65,6 +73,23 @@ struct Layout {
     /// The start of the last part, and where text may still be added to it.
     open: Option<(usize, Vec<usize>)>,
     drawings: Drawings,
+}
+
+/// Settled parts that may still change.
+#[derive(Debug)]
+struct Waiting {
+    /// Where the first of them begins in the text.
+    start: usize,
+    first_row: usize,
+    /// The labels in them that nothing defines up to there.
+    labels: HashSet<String>,
+}
+
+/// Definitions for the parts from a place in the text on.
+#[derive(Debug)]
+struct Late {
+    start: usize,
+    definitions: Definitions,
 }
 
 #[derive(Debug)]
@@ -146,6 +171,14 @@ impl MarkdownStream {
             let drawings = RefCell::new(std::mem::take(&mut self.layout.drawings));
             let cx = Cx { theme, highlighter, options, is_finished, drawings };
             self.update(width, &cx);
+            if is_finished && let Some(waiting) = self.layout.waiting.take() {
+                let definitions = &self.layout.definitions;
+                if waiting.labels.iter().any(|label| definitions.contains_key(label)) {
+                    let late = Late { start: waiting.start, definitions: definitions.clone() };
+                    self.layout = Layout { key, late: Some(late), ..Layout::default() };
+                    self.update(width, &cx);
+                }
+            }
             self.layout.drawings = cx.drawings.into_inner();
             self.diagrams_laid_out += self.layout.drawings.end_frame();
         }
@@ -156,7 +189,8 @@ impl MarkdownStream {
     /// width.
     pub fn stable_rows(&self) -> usize {
         let Layout { undrawn, settled_rows, final_rows, .. } = self.layout;
-        undrawn.unwrap_or(settled_rows.max(final_rows))
+        let n_waiting = self.layout.waiting.as_ref().map_or(usize::MAX, |waiting| waiting.first_row);
+        undrawn.unwrap_or(settled_rows.max(final_rows)).min(n_waiting)
     }
 
     /// Whether other rows may replace those of a diagram whose source is arriving.
@@ -359,10 +393,13 @@ impl Layout {
     ) -> usize {
         let item = part.item;
         let missing = RefCell::new(Vec::new());
-        let note = |label: &str| missing.borrow_mut().push(label.to_owned());
-        let mut blocks = blocks::parse(&tail[part.range.clone()], &self.definitions, note);
+        let note = |label: &str, is_short| missing.borrow_mut().push((label.to_owned(), is_short));
+        let start = base + part.range.start;
+        let late = self.late.as_ref().filter(|late| late.start <= start);
+        let definitions = late.map_or(&self.definitions, |late| &late.definitions);
+        let mut blocks = blocks::parse(&tail[part.range.clone()], definitions, note);
         if matches!(open, Open::Nothing) {
-            self.missing.extend(missing.take());
+            self.note_missing(start, missing.take());
         }
         if let (Some(item), Some(Block::List(list))) = (item, blocks.first_mut()) {
             list.start = item.number;
@@ -372,6 +409,21 @@ impl Layout {
         let (before, n_rows) = (self.rows.len(), rows.len());
         self.append_rows(rows, item.is_none_or(|item| item.is_first || item.is_spaced));
         if n_final == 0 { before } else { self.rows.len() - n_rows + n_final }
+    }
+
+    /// Takes note of the labels that nothing defines up to the part at `start`, and of which there is only the label.
+    fn note_missing(&mut self, start: usize, labels: Vec<(String, bool)>) {
+        let is_certain = self.late.is_none() && labels.iter().any(|(_, is_short)| !is_short);
+        if is_certain && self.waiting.is_none() {
+            // Rows of the part that are final have no references.
+            let first_row = self.final_rows.max(self.rows.len());
+            self.waiting = Some(Waiting { start, first_row, labels: HashSet::new() });
+        }
+        let labels = labels.into_iter().map(|(label, _)| label);
+        match &mut self.waiting {
+            Some(waiting) => waiting.labels.extend(labels),
+            None => self.missing.extend(labels),
+        }
     }
 
     fn append_rows(&mut self, rows: Vec<Row>, is_spaced: bool) {

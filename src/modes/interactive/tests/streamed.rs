@@ -25,6 +25,8 @@ enum Form {
     Markup,
     /// The same with clusters of several cells and code points.
     Clusters,
+    /// Links whose definition comes last.
+    References,
     Code,
     Table,
 }
@@ -51,7 +53,7 @@ impl Answer {
                 Form::Quote => "> ",
                 Form::Code => "```text\n",
                 Form::Table => "| a | b |\n|---|---|\n",
-                Form::Paragraph | Form::Thinking | Form::Markup | Form::Clusters => "",
+                Form::Paragraph | Form::Thinking | Form::Markup | Form::References | Form::Clusters => "",
             },
         );
         answer
@@ -84,6 +86,11 @@ impl Answer {
                     33 => format!("[{word}](https://example.com/{n}) "),
                     _ => format!("{word} "),
                 },
+                Form::References => match n % 20 {
+                    6 => format!("[{word}][r] "),
+                    13 => format!("{word}\n\n"),
+                    _ => format!("{word} "),
+                },
                 Form::Clusters => {
                     const CLUSTERS: [&str; 6] = ["世界", "e\u{301}", "한글", "ก็", "、", "👍"];
                     format!("{word}{}{}", CLUSTERS[n % 6], if n % 4 == 0 { " " } else { "" })
@@ -98,6 +105,9 @@ impl Answer {
 
     fn end(self, screen: &mut LateScreen<impl Emulator>, words: &mut Vec<String>) {
         words.extend((0..self.n_words).map(|n| self.word(n)));
+        if matches!(self.form, Form::References) {
+            self.say(screen, "\n\n[r]: https://example.com/reference\n");
+        }
         screen.stage.app.transcript.settle();
         screen.draw();
     }
@@ -378,6 +388,11 @@ proptest! {
     #[test]
     fn text_that_arrives_with_markup_is_there_once(steps in steps()) {
         run::<ReflowingTerminal>(Form::Markup, ReflowTraits::of("tmux"), &steps, |count| count == 1);
+    }
+
+    #[test]
+    fn links_that_wait_for_their_definition_lose_no_word(steps in steps()) {
+        run::<ReflowingTerminal>(Form::References, ReflowTraits::of("tmux"), &steps, |count| count >= 1);
     }
 
     #[test]
