@@ -177,7 +177,7 @@ pub(super) struct Definition {
 /// The parts of `text`, which begins with the item at `first` if there is one.
 pub(super) fn outline(text: &str, mut first: Option<ItemPlace>) -> Outline {
     let marked = Marked::new(text);
-    let parser = Parser::new_ext(&marked.text, options());
+    let parser = Parser::new_ext(&marked.text, options(&marked.text));
     let mut definitions: Vec<Definition> = parser
         .reference_definitions()
         .iter()
@@ -269,10 +269,10 @@ fn parse_with(text: &str, target: impl Fn(&str, bool) -> Option<String>) -> Vec<
         Some((CowStr::from(target(&fold(&link.reference), is_short)?), CowStr::from("")))
     };
     let mut builder = Builder::default();
-    let formulas = Formulas::new(text, options());
+    let formulas = Formulas::new(text, options(text));
     let marked = Marked::new(&formulas.text);
     let text = &*marked.text;
-    let parser = Parser::new_with_broken_link_callback(text, options(), Some(resolve));
+    let parser = Parser::new_with_broken_link_callback(text, options(text), Some(resolve));
     for (event, range) in parser.into_offset_iter() {
         if begins_block(&event) {
             let is_list = matches!(event, Event::Start(Tag::List(_) | Tag::Item));
@@ -375,13 +375,18 @@ fn fold(label: &str) -> String {
     without_marks(label).split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-fn options() -> Options {
+fn options(text: &str) -> Options {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     // With the other kind of footnotes, a reference is one only if its definition follows: a text that
     // arrives would change where it has settled.
-    Options::ENABLE_TABLES
-        | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_OLD_FOOTNOTES
+    if nests_footnotes(text) { options } else { options | Options::ENABLE_OLD_FOOTNOTES }
+}
+
+/// Whether footnotes are defined in footnotes deeper than they are drawn. The parser needs memory for each of them
+/// in all others: gigabytes for ten kilobytes of text.
+fn nests_footnotes(text: &str) -> bool {
+    let is_deep = |line: &str| line.matches("]:").nth(MAX_DEPTH).is_some();
+    text.contains("[^") && text.lines().any(is_deep)
 }
 
 #[derive(Debug)]
@@ -785,6 +790,19 @@ mod tests {
             let expected = lines.map(|line| if first.is_empty() { line } else { line.trim_start() });
             assert_eq!(kept, expected, "{written}");
         }
+    }
+
+    /// Each of 1,600 in one line took a megabyte and more.
+    #[test]
+    fn footnotes_are_not_nested_deeper_than_they_are_drawn() {
+        let n_notes = |text: &str| {
+            let blocks = parse(text, &Definitions::new(), |_, _| ());
+            format!("{blocks:?}").matches("Footnote {").count()
+        };
+        assert_eq!(n_notes(&("[^1]: ".repeat(3) + "x")), 3);
+        assert_eq!(n_notes(&("[^1]: ".repeat(20_000) + "x")), 0);
+        assert_eq!(n_notes(&("> [^1]: ".repeat(20_000) + "x")), 0);
+        assert_eq!(n_notes(&"[^1]: x\n\n".repeat(2_000)), 2_000);
     }
 
     #[test]
