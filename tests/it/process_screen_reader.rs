@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::chat;
 use crate::support::pty::{Pty, TestHome};
-use crate::support::sse_server::{Reply, SseServer};
+use crate::support::sse_server::{RecordedRequest, Reply, SseServer};
 
 const SIZE: Size = Size { width: 80, height: 24 };
 
@@ -153,4 +153,41 @@ async fn question_about_a_limit_leaves_the_turn_to_its_answer() {
     let text = written(&log);
     assert_eq!(text.matches("The agent waits for your answer.").count(), 2, "{text}");
     assert_eq!(text.matches("our turn.").count(), 1, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pasted_lines_are_one_prompt_that_waits_for_enter() {
+    let replies = ["one", "two", "three"].map(|text| Reply::sse(chat::text(text)));
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    // The last line has no end, and is still on the input line.
+    pty.keys("  fn a() {\r\r  /model\r  } \\\r}");
+    pty.wait_text("Pasted 4 lines. Enter sends them; what you type before is added.");
+    pty.keys("\r");
+    pty.wait_text("Sending 5 lines.");
+    pty.wait_text("Done. Your turn.");
+    pty.keys("a\rb\r");
+    pty.wait_text("Pasted 2 lines.");
+    pty.keys("\x03");
+    pty.wait_text("Discarded 2 lines that you pasted.");
+    pty.keys("a question\r");
+    pty.wait_log("the second answer", |log| log.matches("Done. Your turn.").count() == 2);
+    pty.keys("/status\r/queue\r");
+    pty.wait_text("The queue is empty.");
+    pty.keys(&format!("a\r{}\r", "x".repeat(5_000)));
+    pty.wait_text("not sent, because line 2 is too long");
+    pty.keys("!echo a\recho b\r");
+    pty.wait_text("Pasted 2 lines, a command. Enter runs them");
+    pty.keys("\r");
+    pty.wait_text("Your command is done.");
+    pty.keys("/quit\r");
+    let (status, _, log) = pty.end();
+    assert!(status.success());
+    assert!(!written(&log).contains('\x1b'));
+    let last = |request: &RecordedRequest| request.body["messages"].as_array().unwrap().last().cloned();
+    let prompts: Vec<_> =
+        server.requests().iter().map(|request| last(request).unwrap()["content"].clone()).collect();
+    assert_eq!(prompts, ["  fn a() {\n\n  /model\n  } \\\n}", "a question"]);
 }

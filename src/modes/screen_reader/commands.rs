@@ -46,6 +46,16 @@ const COMMANDS: &[Command] = &[
     Command { name: "quit", args: "", help: "Quit", run: |_, _| Next::Quit },
 ];
 
+/// Whether a line is a command that exists.
+pub(super) fn is_command(talk: &Talk, line: &str) -> bool {
+    let Some(name) = line.strip_prefix('/').and_then(|line| line.split_whitespace().next()) else {
+        return false;
+    };
+    name.starts_with("skill:")
+        || COMMANDS.iter().any(|command| command.name == name)
+        || talk.handle.state().templates.iter().any(|template| template.name == name)
+}
+
 /// Runs a line without its slash.
 pub(super) fn run(talk: &mut Talk, line: &str) -> Next {
     let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -72,6 +82,7 @@ fn help() -> Next {
         COMMANDS.iter().map(|command| format!("/{}: {}.", usage(command), command.help)).collect();
     lines.push("!COMMAND: Run a command and share its output with the model.".to_owned());
     lines.push("A backslash at the end of a line continues the prompt on the next line.".to_owned());
+    lines.push("Lines that you paste are one prompt, which waits for Enter.".to_owned());
     lines.push("While the agent works, a prompt is queued. ctrl+c interrupts.".to_owned());
     say(&lines);
     Next::GoOn

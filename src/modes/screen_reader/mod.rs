@@ -1,20 +1,19 @@
 //! Screen-reader mode: a conversation as plain lines.
 //!
 //! Lines are only ever appended, without escape sequences, colours or cursor movements, so that a
-//! screen reader reads each once. The terminal edits the input line. `narrator` says what
-//! happens, `spoken` reads Markdown, `menu` has lists with numbers, `commands` the slash commands, and
-//! `history` what was said before.
+//! screen reader reads each once. The terminal edits the input line. `input` tells pasted lines from typed
+//! ones, `narrator` says what happens, `spoken` reads Markdown, `menu` has lists with numbers, `commands` the
+//! slash commands, and `history` what was said before.
 
 mod commands;
 mod history;
+mod input;
 mod menu;
 mod narrator;
 mod spoken;
 
-use std::io::{self, BufRead as _};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -25,6 +24,7 @@ use crate::session::{
     Deltas, OtherCommands, Phase, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
     SessionState, SessionUpdate, WhenBusy,
 };
+use crate::util::counted;
 use crate::util::os::Continuations;
 use crate::util::process;
 use crate::util::visible::spell_out;
@@ -36,6 +36,7 @@ use super::opening::open_session;
 use super::output::write_out;
 use super::print::shut_down;
 use super::signals::EndSignals;
+use input::{Draft, Input, Whole};
 use menu::Menu;
 use narrator::Narrator;
 
@@ -79,8 +80,7 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
         handle.send(SessionCommand::Begin { prompts });
     }
     let pick_session = start.pick_session;
-    let mut talk =
-        Talk { start, handle, narrator: Narrator::default(), menu: None, unfinished: String::new() };
+    let mut talk = Talk { start, handle, narrator: Narrator::default(), menu: None, draft: Draft::default() };
     if pick_session {
         talk.run_line("/resume");
     }
@@ -109,8 +109,8 @@ struct Talk {
     narrator: Narrator,
     /// A list that waits for a number.
     menu: Option<Menu>,
-    /// Lines that ended with a backslash.
-    unfinished: String,
+    /// Lines that wait for the rest of their prompt.
+    draft: Draft,
 }
 
 /// What follows from a line.
@@ -127,7 +127,7 @@ impl Talk {
         (mut signals, mut continuations): (EndSignals, Continuations),
         mut panicked: mpsc::UnboundedReceiver<String>,
     ) -> ExitCode {
-        let mut lines = read_lines();
+        let mut inputs = input::read_input();
         let mut quit_until = None;
         loop {
             tokio::select! {
@@ -138,7 +138,7 @@ impl Talk {
                         shut_down(&self.handle).await;
                         return if code == INTERRUPTED { ExitCode::SUCCESS } else { ExitCode::from(code) };
                     }
-                    quit_until = if self.cancel_menu() {
+                    quit_until = if self.cancel_menu() || self.discard_draft() {
                         None
                     } else {
                         self.interrupt();
@@ -153,8 +153,8 @@ impl Talk {
                 Some(panic) = panicked.recv() => {
                     say(&[format!("Internal error in pi: {panic}. Your session is saved.")]);
                 }
-                line = lines.recv() => {
-                    let next = line.map(|line| self.on_line(&line));
+                input = inputs.recv() => {
+                    let next = input.map(|input| self.on_input(input));
                     if next.is_none_or(|next| next == Next::Quit) {
                         return self.leave().await;
                     }
@@ -182,6 +182,13 @@ impl Talk {
         cancelled
     }
 
+    /// Returns whether there were lines that waited.
+    fn discard_draft(&mut self) -> bool {
+        let discarded = self.draft.discard();
+        say(discarded.as_slice());
+        discarded.is_some()
+    }
+
     fn interrupt(&mut self) {
         if self.handle.state().is_busy() {
             self.handle.send(SessionCommand::Interrupt);
@@ -207,6 +214,7 @@ impl Talk {
             }
             SessionEvent::QuestionClosed { id } if self.menu.as_ref().is_some_and(|menu| menu.asks(*id)) => {
                 self.menu = None;
+                say(self.draft.waiting(false).as_slice());
             }
             SessionEvent::QueueReturned(taken) => {
                 for prompt in (**taken).clone().into_prompts() {
@@ -220,15 +228,48 @@ impl Talk {
         }
     }
 
-    /// Handles a line of input. One that ends with a backslash continues on the next line.
-    fn on_line(&mut self, line: &str) -> Next {
-        if let Some(begun) = line.strip_suffix('\\') {
-            self.unfinished.push_str(begun);
-            self.unfinished.push('\n');
-            return Next::GoOn;
+    fn on_input(&mut self, input: Input) -> Next {
+        let lines = match input {
+            Input::Lines(lines) => lines,
+            Input::Cut(number) => {
+                let problem = format!(
+                    "Error: not sent, because line {number} is too long: the terminal drops the end of such \
+                     lines. Save the text to a file and name that in the prompt."
+                );
+                say(&[problem]);
+                self.discard_draft();
+                return Next::GoOn;
+            }
+        };
+        let mut texts = lines.iter().filter(|line| !line.trim().is_empty());
+        match (texts.next(), texts.next()) {
+            (line, None) => self.on_line(line.map_or("", String::as_str)),
+            _ if lines.iter().all(|line| commands::is_command(self, line.trim())) => {
+                let quits = lines.iter().any(|line| self.on_line(line) == Next::Quit);
+                if quits { Next::Quit } else { Next::GoOn }
+            }
+            _ => self.on_paste(lines),
         }
-        let text = std::mem::take(&mut self.unfinished) + line;
-        self.run_line(text.trim())
+    }
+
+    /// Pasted lines wait for Enter, because the last one may be on the input line. A list does not.
+    fn on_paste(&mut self, lines: Vec<String>) -> Next {
+        self.cancel_menu();
+        self.draft.paste(lines);
+        say(self.draft.waiting(self.menu.is_some()).as_slice());
+        Next::GoOn
+    }
+
+    /// Handles a line that was typed. One that ends with a backslash continues on the next line.
+    fn on_line(&mut self, line: &str) -> Next {
+        if self.menu.is_some() {
+            return self.run_line(line.trim());
+        }
+        let Some(Whole { text, is_pasted }) = self.draft.add(line) else { return Next::GoOn };
+        if is_pasted && !text.starts_with('!') {
+            say(&[format!("Sending {}.", counted(text.lines().count() as u64, "line"))]);
+        }
+        self.run_line(&text)
     }
 
     fn run_line(&mut self, text: &str) -> Next {
@@ -335,20 +376,4 @@ impl Talk {
         lines.extend(of(QueueKind::FollowUp, &queue.follow_up));
         if lines.is_empty() { vec!["The queue is empty.".to_owned()] } else { lines }
     }
-}
-
-/// The lines of standard input, read on a thread that lives as long as the process.
-fn read_lines() -> mpsc::UnboundedReceiver<String> {
-    let (sender, lines) = mpsc::unbounded_channel();
-    // Without a thread nothing can be typed, which ends the conversation.
-    let started = thread::Builder::new().name("input".to_owned()).spawn(move || {
-        for line in io::stdin().lock().split(b'\n') {
-            let Ok(line) = line else { return };
-            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
-                return;
-            }
-        }
-    });
-    drop(started);
-    lines
 }

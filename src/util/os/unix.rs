@@ -552,7 +552,15 @@ pub fn has_input(input: impl AsFd, limit: Duration) -> bool {
     let Ok(limit) = PollTime::try_from(limit) else { return true };
     let mut fds = [PollFd::new(&input, PollFlags::IN)];
     // What cannot be waited for is read.
-    poll(&mut fds, Some(&limit)).map_or(true, |n_ready| n_ready > 0)
+    rustix::io::retry_on_intr(|| poll(&mut fds, Some(&limit))).map_or(true, |n_ready| n_ready > 0)
+}
+
+/// Bytes that the terminal keeps of a line while it edits it, where that is known. It drops what follows.
+pub const LINE_BYTES: Option<usize> = if cfg!(target_os = "linux") { Some(4_095) } else { None };
+
+/// Whether the terminal has another line within `limit`, or its input has ended.
+pub fn has_line(limit: Duration) -> bool {
+    has_input(rustix::stdio::stdin(), limit)
 }
 
 /// Reads keys of the terminal one by one, without echo; restores it when dropped.

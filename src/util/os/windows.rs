@@ -445,6 +445,14 @@ pub fn has_input<T>(_input: T, _limit: Duration) -> bool {
     true
 }
 
+/// Bytes that the terminal keeps of a line while it edits it, where that is known.
+pub const LINE_BYTES: Option<usize> = None;
+
+/// Whether the terminal has another line: the console reports keys, and lines only to who reads them.
+pub fn has_line(_limit: Duration) -> bool {
+    false
+}
+
 /// Reads keys of the terminal one by one, without echo; restores it when dropped.
 pub struct HiddenInput(());
 
