@@ -80,6 +80,12 @@ pub(super) fn write_err(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", without_escapes(text)));
 }
 
+/// How to resume a session, which is in `folder` if that is not the usual one.
+pub(super) fn resume_line(id: &str, folder: Option<&Path>) -> String {
+    let folder = folder.map(|folder| format!(" --session-dir {}", folder.display())).unwrap_or_default();
+    format!("To resume this session: pi{folder} --session {id}")
+}
+
 /// Waits for a token renewal, and prints a message if that takes a while.
 pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
     let mut settled = pin!(settled);

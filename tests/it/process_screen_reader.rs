@@ -191,3 +191,35 @@ async fn pasted_lines_are_one_prompt_that_waits_for_enter() {
         server.requests().iter().map(|request| last(request).unwrap()["content"].clone()).collect();
     assert_eq!(prompts, ["  fn a() {\n\n  /model\n  } \\\n}", "a question"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn second_ctrl_c_quits_with_the_command_that_resumes() {
+    let gate = pi::ai::TestBarrier::new();
+    let replies = [
+        Reply::sse(chat::text("Hello.")),
+        Reply::stream("text/event-stream").piece(chat::delta("A line.\n")).gate(&gate).piece(String::new()),
+    ];
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let folder = home.home().join("elsewhere");
+    let pty = Pty::start(&home, SIZE, &["--screen-reader", "--session-dir", folder.to_str().unwrap()]);
+    pty.wait_text("Type a prompt, or /help.");
+    pty.keys("hi there\r");
+    pty.wait_text("Done. Your turn.");
+    pty.keys("\x03");
+    pty.wait_text("Press ctrl+c again to quit, or type /quit.");
+    // A line between them was typed by somebody who stays.
+    pty.keys("go on\r");
+    pty.wait_text("A line.");
+    pty.keys("\x03");
+    pty.wait_log("the second offer", |log| log.matches("Press ctrl+c again to quit").count() == 2);
+    pty.keys("\x03");
+    let (status, _, log) = pty.end();
+    assert!(status.success());
+    let text = written(&log);
+    assert!(text.contains("^C\nInterrupting.\nPress ctrl+c again to quit.\n"), "{text}");
+    let line = text.trim_end().lines().last().unwrap();
+    let command = format!("To resume this session: pi --session-dir {} --session ", folder.display());
+    assert!(line.starts_with(&command), "{text}");
+    assert!(text.ends_with('\n'), "{text}");
+}

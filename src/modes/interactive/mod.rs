@@ -80,7 +80,7 @@ use crate::util::start_times::StartTimes;
 
 use super::Prompt;
 use super::changelog::News;
-use super::output::write_err;
+use super::output::{resume_line, write_err};
 use super::print::{SHUTDOWN_LIMIT, SILENT_SESSION};
 use super::signals;
 use app::App;
@@ -647,12 +647,8 @@ impl Interactive {
         if let Ok(Err(SessionError::Refused(unsaved))) = ended {
             write_err(&format!("pi: {unsaved}"));
         } else if state.on_disk && !is_elsewhere && std::io::stderr().is_terminal() {
-            let folder = if effects.custom_sessions {
-                format!(" --session-dir {}", effects.sessions.folder.display())
-            } else {
-                String::new()
-            };
-            write_err(&format!("To resume this session: pi{folder} --session {}", state.id));
+            let folder = effects.custom_sessions.then_some(&*effects.sessions.folder);
+            write_err(&resume_line(&state.id, folder));
         }
         code
     }

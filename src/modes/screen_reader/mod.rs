@@ -33,7 +33,7 @@ use super::InteractiveStart;
 use super::changelog;
 use super::crash_notice::{InterfaceWatch, take_crash_notice};
 use super::opening::open_session;
-use super::output::write_out;
+use super::output::{resume_line, write_err, write_out};
 use super::print::shut_down;
 use super::signals::EndSignals;
 use input::{Draft, Input, Whole};
@@ -42,7 +42,7 @@ use narrator::Narrator;
 
 /// The exit code of SIGINT, as [`EndSignals`] reports it.
 const INTERRUPTED: u8 = 130;
-/// Within this time a second ctrl+c quits.
+/// Within this time a second ctrl+c quits: it takes seconds until the user has heard that it does.
 const QUIT_WAIT: Duration = Duration::from_secs(3);
 
 /// Runs until the user quits.
@@ -134,16 +134,19 @@ impl Talk {
                 biased;
                 code = signals.next() => {
                     let now = tokio::time::Instant::now();
-                    if code != INTERRUPTED || quit_until.is_some_and(|until| now < until) {
-                        shut_down(&self.handle).await;
-                        return if code == INTERRUPTED { ExitCode::SUCCESS } else { ExitCode::from(code) };
+                    if code != INTERRUPTED {
+                        return self.leave(ExitCode::from(code)).await;
                     }
-                    quit_until = if self.cancel_menu() || self.discard_draft() {
-                        None
-                    } else {
-                        self.interrupt();
-                        Some(now + QUIT_WAIT)
-                    };
+                    // The terminal has shown `^C`.
+                    say(&[String::new()]);
+                    if quit_until.is_some_and(|until| now < until) {
+                        return self.leave(ExitCode::SUCCESS).await;
+                    }
+                    let has_ended_input = self.cancel_menu() || self.discard_draft();
+                    quit_until = (!has_ended_input).then(|| now + QUIT_WAIT);
+                    if !has_ended_input {
+                        self.interrupt_or_quit();
+                    }
                 }
                 () = continuations.next() => self.on_continued(),
                 update = events.recv() => match update {
@@ -154,22 +157,26 @@ impl Talk {
                     say(&[format!("Internal error in pi: {panic}. Your session is saved.")]);
                 }
                 input = inputs.recv() => {
+                    quit_until = None;
                     let next = input.map(|input| self.on_input(input));
                     if next.is_none_or(|next| next == Next::Quit) {
-                        return self.leave().await;
+                        return self.leave(ExitCode::SUCCESS).await;
                     }
                 }
             }
         }
     }
 
-    async fn leave(&self) -> ExitCode {
+    /// Ends the session, and tells how to resume it.
+    async fn leave(&self, code: ExitCode) -> ExitCode {
         shut_down(&self.handle).await;
         let state = self.handle.state();
         if state.on_disk {
-            say(&[format!("To resume this session: pi --session {}", state.id)]);
+            let folder = self.start.custom_sessions.then_some(&*self.start.sessions);
+            // The terminal may be gone, and lost standard output is a failure.
+            write_err(&resume_line(&state.id, folder));
         }
-        ExitCode::SUCCESS
+        code
     }
 
     /// Closes the list that waits for a number. Returns whether there was one; a question is withdrawn by what
@@ -189,13 +196,19 @@ impl Talk {
         discarded.is_some()
     }
 
-    fn interrupt(&mut self) {
+    /// The first ctrl+c; a second one quits.
+    fn interrupt_or_quit(&self) {
         if self.handle.state().is_busy() {
-            self.handle.send(SessionCommand::Interrupt);
-            say(&["Interrupting.".to_owned()]);
+            self.interrupt();
+            say(&["Press ctrl+c again to quit.".to_owned()]);
         } else {
             say(&["Press ctrl+c again to quit, or type /quit.".to_owned()]);
         }
+    }
+
+    fn interrupt(&self) {
+        self.handle.send(SessionCommand::Interrupt);
+        say(&["Interrupting.".to_owned()]);
     }
 
     /// The shell has read out other things since pi was stopped.
