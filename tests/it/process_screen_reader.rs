@@ -143,7 +143,19 @@ async fn question_about_a_limit_leaves_the_turn_to_its_answer() {
     pty.wait_text("Type a prompt, or /help.");
     pty.keys("run both\r");
     pty.wait_text("The agent waits for your answer.");
+    // Neither commands nor pasted lines answer it.
+    pty.keys("/queue\r");
+    pty.wait_text("The queue is empty.");
+    pty.keys("/thinking\r");
+    pty.wait_text("An empty line cancels.");
+    pty.keys("\r");
+    pty.wait_log("the question again", |log| log.matches("Blocked, pi asks:").count() == 2);
+    pty.keys("a\rb\r");
+    pty.wait_text("2 lines of yours wait until the question is answered.");
     pty.keys("2\r");
+    pty.wait_text("Pasted 2 lines.");
+    pty.keys("\x03");
+    pty.wait_text("Discarded 2 lines that you pasted.");
     pty.wait_text("has taken 2 answers");
     pty.keys("1\r");
     pty.wait_text("It is your turn.");
@@ -222,4 +234,39 @@ async fn second_ctrl_c_quits_with_the_command_that_resumes() {
     let command = format!("To resume this session: pi --session-dir {} --session ", folder.display());
     assert!(line.starts_with(&command), "{text}");
     assert!(text.ends_with('\n'), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_name_reads_the_list_in_which_commands_still_run() {
+    let home = TestHome::with_server("http://127.0.0.1:9");
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    pty.keys("/model x/y\r");
+    pty.wait_text("An empty line cancels.");
+    pty.keys("zz\r");
+    pty.wait_log("the instruction", |log| log.matches("An empty line cancels.").count() == 2);
+    pty.keys("/queue\r");
+    pty.wait_text("The queue is empty.");
+    // The list is closed.
+    pty.keys("\r/model local/m-1\r");
+    pty.wait_text("Model local/m-1, thinking");
+    pty.keys("/thinking zz\r");
+    pty.wait_text("Thinking levels:");
+    pty.keys("!echo mine\r");
+    pty.wait_text("Your command is done.");
+    pty.keys("/model x\r");
+    pty.wait_text("Nothing is called “x”.");
+    pty.keys("/quit\r");
+    let (status, _, log) = pty.end();
+    assert!(status.success());
+    let text = written(&log);
+    let instruction = "Type a number or part of a name. An empty line cancels.";
+    assert!(
+        text.contains(&format!(
+            "Nothing is called “x/y”.\nModels:\n1. demo/pi\n2. local/m-1\n{instruction}\n"
+        )),
+        "{text}"
+    );
+    assert!(text.contains(&format!("Nothing is called “zz”.\n{instruction}\n/queue\n")), "{text}");
+    assert!(text.contains("Nothing is called “zz”.\nThinking levels:\n1. off\n"), "{text}");
 }

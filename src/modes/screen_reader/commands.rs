@@ -46,34 +46,39 @@ const COMMANDS: &[Command] = &[
     Command { name: "quit", args: "", help: "Quit", run: |_, _| Next::Quit },
 ];
 
-/// Whether a line is a command that exists.
-pub(super) fn is_command(talk: &Talk, line: &str) -> bool {
-    let Some(name) = line.strip_prefix('/').and_then(|line| line.split_whitespace().next()) else {
-        return false;
-    };
-    name.starts_with("skill:")
-        || COMMANDS.iter().any(|command| command.name == name)
-        || talk.handle.state().templates.iter().any(|template| template.name == name)
+/// Whether a text is one line with a command that exists.
+pub(super) fn is_command(talk: &Talk, text: &str) -> bool {
+    let Some(line) = text.strip_prefix('/').filter(|line| !line.contains('\n')) else { return false };
+    let (name, _) = parts(line);
+    find(name).is_some() || is_expanded(talk, name)
 }
 
-/// Runs a line without its slash.
-pub(super) fn run(talk: &mut Talk, line: &str) -> Next {
-    let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    if name.starts_with("skill:") {
-        talk.prompt(&["/", line].concat());
+/// Runs a command.
+pub(super) fn run(talk: &mut Talk, text: &str) -> Next {
+    let (name, args) = parts(text.strip_prefix('/').unwrap_or(text));
+    if is_expanded(talk, name) {
+        talk.prompt(text);
         return Next::GoOn;
     }
-    match COMMANDS.iter().find(|command| command.name == name) {
-        Some(command) => (command.run)(talk, args.trim()),
-        None if talk.handle.state().templates.iter().any(|template| template.name == name) => {
-            talk.prompt(&["/", line].concat());
-            Next::GoOn
-        }
-        None => {
-            say(&[format!("Error: there is no command /{name} in screen-reader mode. /help reads all.")]);
-            Next::GoOn
-        }
+    if let Some(command) = find(name) {
+        return (command.run)(talk, args.trim());
     }
+    say(&[format!("Error: there is no command /{name} in screen-reader mode. /help reads all.")]);
+    Next::GoOn
+}
+
+fn parts(line: &str) -> (&str, &str) {
+    line.split_once(char::is_whitespace).unwrap_or((line, ""))
+}
+
+fn find(name: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name == name)
+}
+
+/// Whether the session makes a prompt of it: skills, and templates that are not named like a command.
+fn is_expanded(talk: &Talk, name: &str) -> bool {
+    let is_template = || talk.handle.state().templates.iter().any(|template| template.name == name);
+    name.starts_with("skill:") || find(name).is_none() && is_template()
 }
 
 fn help() -> Next {
@@ -147,7 +152,7 @@ fn model(talk: &mut Talk, args: &str) -> Next {
         command: SessionCommand::SetModel { reference, scope: Scope::Session },
     };
     let items = models.iter().map(|model| item(model.reference())).collect();
-    offer(talk, Menu::new("Models:", items), args)
+    offer(talk, "model", Menu::new("Models:", items), args)
 }
 
 fn thinking(talk: &mut Talk, args: &str) -> Next {
@@ -157,16 +162,17 @@ fn thinking(talk: &mut Talk, args: &str) -> Next {
         command: SessionCommand::SetThinking { level, scope: Scope::Session },
     };
     let items = levels.into_iter().map(item).collect();
-    offer(talk, Menu::new("Thinking levels:", items), args)
+    offer(talk, "thinking", Menu::new("Thinking levels:", items), args)
 }
 
-/// Shows a list, or chooses from it at once.
-fn offer(talk: &mut Talk, menu: Menu, args: &str) -> Next {
+/// Shows the list of a command, or chooses from it at once.
+fn offer(talk: &mut Talk, command: &str, menu: Menu, args: &str) -> Next {
     if args.is_empty() {
         talk.show(menu);
-        return Next::GoOn;
+    } else {
+        talk.choose(menu, args, Some(command));
     }
-    talk.choose(menu, args)
+    Next::GoOn
 }
 
 fn compact(talk: &mut Talk, args: &str) -> Next {
@@ -194,7 +200,7 @@ fn resume(talk: &mut Talk, args: &str) -> Next {
         say(&["There are no sessions in this directory.".to_owned()]);
         return Next::GoOn;
     }
-    offer(talk, Menu::new("Sessions, the latest first:", items), args)
+    offer(talk, "resume", Menu::new("Sessions, the latest first:", items), args)
 }
 
 /// A session in one line.

@@ -29,8 +29,10 @@ pub(super) struct MenuItem {
 pub(super) enum Choice {
     Command(Box<SessionCommand>),
     Cancelled,
-    /// Nothing yet: the list, shorter or as it was, and what to say.
-    Again(Menu, String),
+    /// Several items: the list of those.
+    Narrowed(Menu),
+    /// No item: the list as it was, and why.
+    Nothing(Menu, String),
 }
 
 impl Menu {
@@ -69,11 +71,25 @@ impl Menu {
         if self.items.len() > MAX_SHOWN {
             lines.push(format!("And {} more.", self.items.len() - MAX_SHOWN));
         }
-        lines.push(match self.default.and_then(|default| self.items.get(default)) {
+        lines.push(self.instruction());
+        lines
+    }
+
+    /// The same after a wrong name in the command `/{command}`, in few lines.
+    pub(super) fn short_lines(&self, command: &str) -> Vec<String> {
+        if self.items.len() <= MAX_SHOWN {
+            return self.lines();
+        }
+        let count = format!("There are {}; /{command} reads the first {MAX_SHOWN}.", self.items.len());
+        vec![count, self.instruction()]
+    }
+
+    /// How to choose.
+    pub(super) fn instruction(&self) -> String {
+        match self.default.and_then(|default| self.items.get(default)) {
             Some(item) => format!("Type a number. An empty line means: {}", item.label),
             None => "Type a number or part of a name. An empty line cancels.".to_owned(),
-        });
-        lines
+        }
     }
 
     /// What a line chooses: a number, an item whose label it is, or part of several labels.
@@ -90,28 +106,30 @@ impl Menu {
                 Some(item) => Choice::Command(Box::new(item.command.clone())),
                 None => {
                     let why = format!("There is no number {number}; type 1 to {}.", self.items.len());
-                    Choice::Again(self, why)
+                    Choice::Nothing(self, why)
                 }
             };
         }
         let wanted = text.to_lowercase();
-        let matching: Vec<MenuItem> =
-            self.items.iter().filter(|item| item.label.to_lowercase().contains(&wanted)).cloned().collect();
+        let labels = || self.items.iter().map(|item| item.label.to_lowercase()).enumerate();
+        let exact = labels().find(|(_, label)| *label == wanted);
+        let matching: Vec<usize> = match exact {
+            Some((index, _)) => vec![index],
+            None => labels().filter(|(_, label)| label.contains(&wanted)).map(|(index, _)| index).collect(),
+        };
+        let mut matching: Vec<MenuItem> =
+            matching.iter().filter_map(|index| self.items.get(*index)).cloned().collect();
         match matching.as_slice() {
             [] => {
-                let why = format!("Nothing is called “{text}”. Type a number, or an empty line.");
-                Choice::Again(self, why)
+                let why = format!("Nothing is called “{}”.", on_one_line(text));
+                Choice::Nothing(self, why)
             }
-            [only] => Choice::Command(Box::new(only.command.clone())),
+            [_] => matching.pop().map_or(Choice::Cancelled, |only| Choice::Command(Box::new(only.command))),
             // Numbers of a question must not change.
-            _ if self.question.is_some() => {
-                let why = "Several answers match. Type a number.".to_owned();
-                Choice::Again(self, why)
-            }
+            _ if self.question.is_some() => Choice::Nothing(self, "Several answers match.".to_owned()),
             _ => {
                 self.items = matching;
-                let lines = self.lines().join("\n");
-                Choice::Again(self, lines)
+                Choice::Narrowed(self)
             }
         }
     }
@@ -137,7 +155,8 @@ mod tests {
                 other => format!("{other:?}"),
             },
             Choice::Cancelled => "cancelled".to_owned(),
-            Choice::Again(_, why) => why,
+            Choice::Narrowed(menu) => menu.lines().join("\n"),
+            Choice::Nothing(_, why) => why,
         };
         assert_eq!(chosen, expected, "{text:?}");
     }
@@ -152,8 +171,24 @@ mod tests {
         );
         check("4", "There is no number 4; type 1 to 3.");
         check("0", "There is no number 0; type 1 to 3.");
-        check("x", "Nothing is called “x”. Type a number, or an empty line.");
+        check("x", "Nothing is called “x”.");
         check("", "cancelled");
+    }
+
+    #[test]
+    fn a_whole_name_is_chosen_although_it_is_part_of_another() {
+        let chosen = menu(&["xhigh", "high"]).choose("High");
+        let Choice::Command(command) = chosen else { panic!("{chosen:?}") };
+        assert_eq!(*command, SessionCommand::SetName { name: "high".to_owned() });
+    }
+
+    #[test]
+    fn long_lists_are_not_read_after_a_wrong_name() {
+        let instruction = "Type a number or part of a name. An empty line cancels.";
+        let short = ["Which one?", "1. a", "2. b", instruction];
+        assert_eq!(menu(&["a", "b"]).short_lines("model"), short);
+        let long = ["There are 21; /model reads the first 20.", instruction];
+        assert_eq!(menu(&["a"; 21]).short_lines("model"), long);
     }
 
     #[test]

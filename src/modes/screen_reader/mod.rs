@@ -36,8 +36,9 @@ use super::opening::open_session;
 use super::output::{resume_line, write_err, write_out};
 use super::print::shut_down;
 use super::signals::EndSignals;
+use super::slash::command_name;
 use input::{Draft, Input, Whole};
-use menu::Menu;
+use menu::{Choice, Menu};
 use narrator::Narrator;
 
 /// The exit code of SIGINT, as [`EndSignals`] reports it.
@@ -80,7 +81,14 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
         handle.send(SessionCommand::Begin { prompts });
     }
     let pick_session = start.pick_session;
-    let mut talk = Talk { start, handle, narrator: Narrator::default(), menu: None, draft: Draft::default() };
+    let mut talk = Talk {
+        start,
+        handle,
+        narrator: Narrator::default(),
+        list: None,
+        question: None,
+        draft: Draft::default(),
+    };
     if pick_session {
         talk.run_line("/resume");
     }
@@ -108,7 +116,9 @@ struct Talk {
     handle: SessionHandle,
     narrator: Narrator,
     /// A list that waits for a number.
-    menu: Option<Menu>,
+    list: Option<Menu>,
+    /// A question of the session, which waits for its answer behind the list.
+    question: Option<Menu>,
     /// Lines that wait for the rest of their prompt.
     draft: Draft,
 }
@@ -142,7 +152,7 @@ impl Talk {
                     if quit_until.is_some_and(|until| now < until) {
                         return self.leave(ExitCode::SUCCESS).await;
                     }
-                    let has_ended_input = self.cancel_menu() || self.discard_draft();
+                    let has_ended_input = self.cancel_list() || self.discard_draft();
                     quit_until = (!has_ended_input).then(|| now + QUIT_WAIT);
                     if !has_ended_input {
                         self.interrupt_or_quit();
@@ -181,12 +191,21 @@ impl Talk {
 
     /// Closes the list that waits for a number. Returns whether there was one; a question is withdrawn by what
     /// asked it.
-    fn cancel_menu(&mut self) -> bool {
-        let cancelled = self.menu.take_if(|menu| !menu.is_question()).is_some();
+    fn cancel_list(&mut self) -> bool {
+        let cancelled = self.list.take().is_some();
         if cancelled {
             say(&["Cancelled.".to_owned()]);
+            self.read_what_waits();
         }
         cancelled
+    }
+
+    /// Reads the question that waits, or what waits for its answer.
+    fn read_what_waits(&self) {
+        match &self.question {
+            Some(question) => say(&question.lines()),
+            None => say(self.draft.waiting(false).as_slice()),
+        }
     }
 
     /// Returns whether there were lines that waited.
@@ -214,7 +233,7 @@ impl Talk {
     /// The shell has read out other things since pi was stopped.
     fn on_continued(&self) {
         say(&[format!("pi goes on. {}", activity(&self.handle.state()))]);
-        say(&self.menu.as_ref().map(Menu::lines).unwrap_or_default());
+        say(&self.list.as_ref().or(self.question.as_ref()).map(Menu::lines).unwrap_or_default());
     }
 
     fn on_update(&mut self, update: &SessionUpdate) {
@@ -222,12 +241,15 @@ impl Talk {
         match &update.event {
             SessionEvent::Question(question) => {
                 let menu = Menu::of_question(question);
-                say(&menu.lines());
-                self.menu = Some(menu);
+                self.list = None;
+                self.question = Some(menu);
+                self.read_what_waits();
             }
-            SessionEvent::QuestionClosed { id } if self.menu.as_ref().is_some_and(|menu| menu.asks(*id)) => {
-                self.menu = None;
-                say(self.draft.waiting(false).as_slice());
+            SessionEvent::QuestionClosed { id }
+                if self.question.as_ref().is_some_and(|menu| menu.asks(*id)) =>
+            {
+                self.question = None;
+                self.read_what_waits();
             }
             SessionEvent::QueueReturned(taken) => {
                 for prompt in (**taken).clone().into_prompts() {
@@ -257,7 +279,7 @@ impl Talk {
         let mut texts = lines.iter().filter(|line| !line.trim().is_empty());
         match (texts.next(), texts.next()) {
             (line, None) => self.on_line(line.map_or("", String::as_str)),
-            _ if lines.iter().all(|line| commands::is_command(self, line.trim())) => {
+            _ if self.are_commands(&lines) => {
                 let quits = lines.iter().any(|line| self.on_line(line) == Next::Quit);
                 if quits { Next::Quit } else { Next::GoOn }
             }
@@ -265,17 +287,25 @@ impl Talk {
         }
     }
 
+    /// Whether a program has typed commands: each line is one, and the first one no `!`, which also runs
+    /// several lines.
+    fn are_commands(&self, lines: &[String]) -> bool {
+        let is_slash = |line: &String| commands::is_command(self, line.trim());
+        lines.first().is_some_and(is_slash)
+            && lines.iter().all(|line| line.starts_with('!') || is_slash(line))
+    }
+
     /// Pasted lines wait for Enter, because the last one may be on the input line. A list does not.
     fn on_paste(&mut self, lines: Vec<String>) -> Next {
-        self.cancel_menu();
+        self.cancel_list();
         self.draft.paste(lines);
-        say(self.draft.waiting(self.menu.is_some()).as_slice());
+        say(self.draft.waiting(self.question.is_some()).as_slice());
         Next::GoOn
     }
 
     /// Handles a line that was typed. One that ends with a backslash continues on the next line.
     fn on_line(&mut self, line: &str) -> Next {
-        if self.menu.is_some() {
+        if self.list.is_some() || self.question.is_some() {
             return self.run_line(line.trim());
         }
         let Some(Whole { text, is_pasted }) = self.draft.add(line) else { return Next::GoOn };
@@ -286,8 +316,12 @@ impl Talk {
     }
 
     fn run_line(&mut self, text: &str) -> Next {
-        if let Some(menu) = self.menu.take() {
-            return self.choose(menu, text);
+        let is_command = text.len() > 1 && text.starts_with('!') || commands::is_command(self, text);
+        if is_command {
+            self.list = None;
+        } else if let Some(menu) = self.list.take().or_else(|| self.question.take()) {
+            self.choose(menu, text, None);
+            return Next::GoOn;
         }
         if text.is_empty() {
             self.deliver_queue();
@@ -298,8 +332,8 @@ impl Talk {
                 exclude_from_context: hidden,
                 others: OtherCommands::Refuse,
             });
-        } else if let Some(line) = text.strip_prefix('/').filter(|line| !line.contains(['/', '\n'])) {
-            return commands::run(self, line);
+        } else if is_command || text == "/" || command_name(text).is_some() {
+            return commands::run(self, text);
         } else {
             self.prompt(text);
         }
@@ -344,19 +378,31 @@ impl Talk {
         }
     }
 
-    fn choose(&mut self, menu: Menu, text: &str) -> Next {
+    /// Chooses from a list, of which nothing was read yet if a text behind `command` chooses.
+    fn choose(&mut self, menu: Menu, text: &str, command: Option<&str>) {
         match menu.choose(text) {
-            menu::Choice::Command(command) => {
+            Choice::Command(command) => {
                 self.say_unchanged(&command);
                 self.request(*command);
+                self.read_what_waits();
             }
-            menu::Choice::Cancelled => say(&["Cancelled.".to_owned()]),
-            menu::Choice::Again(menu, why) => {
+            Choice::Cancelled => {
+                say(&["Cancelled.".to_owned()]);
+                self.read_what_waits();
+            }
+            Choice::Narrowed(menu) => self.show(menu),
+            Choice::Nothing(menu, why) => {
                 say(&[why]);
-                self.menu = Some(menu);
+                say(&command.map_or_else(|| vec![menu.instruction()], |command| menu.short_lines(command)));
+                self.keep(menu);
             }
         }
-        Next::GoOn
+    }
+
+    /// The next line chooses from the list.
+    fn keep(&mut self, menu: Menu) {
+        let place = if menu.is_question() { &mut self.question } else { &mut self.list };
+        *place = Some(menu);
     }
 
     /// What is chosen already changes nothing, and no event tells of it.
@@ -375,7 +421,7 @@ impl Talk {
     /// Shows a list; the next line chooses from it.
     fn show(&mut self, menu: Menu) {
         say(&menu.lines());
-        self.menu = Some(menu);
+        self.keep(menu);
     }
 
     /// The queued messages, in the order of their delivery.
