@@ -263,10 +263,10 @@ async fn wrong_name_reads_the_list_in_which_commands_still_run() {
     let instruction = "Type a number or part of a name. An empty line cancels.";
     assert!(
         text.contains(&format!(
-            "Nothing is called “x/y”.\nModels:\n1. demo/pi\n2. local/m-1\n{instruction}\n"
+            "Nothing is called “x/y”.\nModels:\n1. demo/pi\n2. local/m-1, the current one\n{instruction}\n"
         )),
         "{text}"
     );
     assert!(text.contains(&format!("Nothing is called “zz”.\n{instruction}\n/queue\n")), "{text}");
-    assert!(text.contains("Nothing is called “zz”.\nThinking levels:\n1. off\n"), "{text}");
+    assert!(text.contains("Nothing is called “zz”.\nThinking levels:\n1. off, the current one\n"), "{text}");
 }

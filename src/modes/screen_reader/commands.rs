@@ -147,8 +147,10 @@ fn queue(talk: &mut Talk, _: &str) -> Next {
 
 fn model(talk: &mut Talk, args: &str) -> Next {
     let models = talk.start.services.usable_models();
+    let current = talk.handle.state().model.reference();
     let item = |reference: String| MenuItem {
         label: on_one_line(&reference),
+        is_current: reference == current,
         command: SessionCommand::SetModel { reference, scope: Scope::Session },
     };
     let items = models.iter().map(|model| item(model.reference())).collect();
@@ -156,9 +158,11 @@ fn model(talk: &mut Talk, args: &str) -> Next {
 }
 
 fn thinking(talk: &mut Talk, args: &str) -> Next {
-    let levels = talk.handle.state().model.thinking_levels();
+    let state = talk.handle.state();
+    let levels = state.model.thinking_levels();
     let item = |level: ThinkingLevel| MenuItem {
         label: level.name().to_owned(),
+        is_current: level == state.thinking,
         command: SessionCommand::SetThinking { level, scope: Scope::Session },
     };
     let items = levels.into_iter().map(item).collect();
@@ -187,12 +191,14 @@ fn new(talk: &mut Talk, _: &str) -> Next {
 }
 
 fn resume(talk: &mut Talk, args: &str) -> Next {
+    let current = talk.handle.state().id.clone();
     let now_ms = talk.start.services.clock.now_ms();
     let sessions = list(&talk.start.sessions, talk.start.sessions_filter.as_deref());
     let items: Vec<MenuItem> = sessions
         .into_iter()
         .map(|session| MenuItem {
             label: label(&session, now_ms),
+            is_current: session.id == current,
             command: SessionCommand::Open { path: session.path, if_busy: IfBusy::Refuse },
         })
         .collect();

@@ -21,6 +21,8 @@ pub(super) struct Menu {
 #[derive(Debug, Clone)]
 pub(super) struct MenuItem {
     pub(super) label: String,
+    /// Whether it is in force.
+    pub(super) is_current: bool,
     pub(super) command: SessionCommand,
 }
 
@@ -43,6 +45,7 @@ impl Menu {
     pub(super) fn of_question(question: &Question) -> Self {
         let answer = |(option, label): (usize, &String)| MenuItem {
             label: on_one_line(label),
+            is_current: false,
             command: SessionCommand::Answer { id: question.id, option },
         };
         Self {
@@ -66,10 +69,16 @@ impl Menu {
     /// The list, a line per item.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.title.clone()];
-        let shown = self.items.iter().take(MAX_SHOWN);
-        lines.extend((1..).zip(shown).map(|(number, item)| format!("{number}. {}", item.label)));
+        let numbered = || (1..).zip(&self.items);
+        let marked = |(number, item): (usize, &MenuItem)| {
+            let mark = if item.is_current { ", the current one" } else { "" };
+            format!("{number}. {}{mark}", item.label)
+        };
+        lines.extend(numbered().take(MAX_SHOWN).map(marked));
         if self.items.len() > MAX_SHOWN {
-            lines.push(format!("And {} more.", self.items.len() - MAX_SHOWN));
+            let current = numbered().skip(MAX_SHOWN).find(|(_, item)| item.is_current);
+            let current = current.map(|item| format!(", among them {}", marked(item)));
+            lines.push(format!("And {} more{}.", self.items.len() - MAX_SHOWN, current.unwrap_or_default()));
         }
         lines.push(self.instruction());
         lines
@@ -142,6 +151,7 @@ mod tests {
     fn menu(labels: &[&str]) -> Menu {
         let item = |label: &&str| MenuItem {
             label: (*label).to_owned(),
+            is_current: *label == "sonnet",
             command: SessionCommand::SetName { name: (*label).to_owned() },
         };
         Menu::new("Which one?", labels.iter().map(item).collect())
@@ -167,7 +177,7 @@ mod tests {
         check(" OPUS ", "opus");
         check(
             "so",
-            "Which one?\n1. sonnet\n2. so-fast\nType a number or part of a name. An empty line cancels.",
+            "Which one?\n1. sonnet, the current one\n2. so-fast\nType a number or part of a name. An empty line cancels.",
         );
         check("4", "There is no number 4; type 1 to 3.");
         check("0", "There is no number 0; type 1 to 3.");
@@ -189,6 +199,14 @@ mod tests {
         assert_eq!(menu(&["a", "b"]).short_lines("model"), short);
         let long = ["There are 21; /model reads the first 20.", instruction];
         assert_eq!(menu(&["a"; 21]).short_lines("model"), long);
+    }
+
+    #[test]
+    fn a_list_tells_which_item_is_current_wherever_it_is() {
+        let labels: Vec<&str> = std::iter::repeat_n("a", 22).chain(["sonnet", "b"]).collect();
+        let lines = menu(&labels).lines();
+        assert_eq!(lines[21], "And 4 more, among them 23. sonnet, the current one.");
+        assert_eq!(menu(&["sonnet", "a"]).lines()[1..3], ["1. sonnet, the current one", "2. a"]);
     }
 
     #[test]
