@@ -270,3 +270,23 @@ async fn wrong_name_reads_the_list_in_which_commands_still_run() {
     assert!(text.contains(&format!("Nothing is called “zz”.\n{instruction}\n/queue\n")), "{text}");
     assert!(text.contains("Nothing is called “zz”.\nThinking levels:\n1. off, the current one\n"), "{text}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn name_of_the_session_is_read_by_name_and_status() {
+    let home = TestHome::with_server("http://127.0.0.1:9");
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    pty.keys("/name\r");
+    pty.wait_text("This session has no name; /name TEXT names it.");
+    pty.keys("/name src/a\u{200b}b\r");
+    pty.wait_text("This session is now called “src/a<U+200B>b”.");
+    pty.keys("/name\r");
+    pty.wait_text("This session is called “src/a<U+200B>b”.");
+    pty.keys("/status\r");
+    pty.wait_text("The requests cost $0.00.");
+    pty.keys("/quit\r");
+    let (_, _, log) = pty.end();
+    let status =
+        "It is your turn.\nThis session is called “src/a<U+200B>b”.\nModel local/m-1, thinking off.\n";
+    assert!(written(&log).contains(status), "{}", written(&log));
+}

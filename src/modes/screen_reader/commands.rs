@@ -1,12 +1,13 @@
 //! TABLE: the slash commands of screen-reader mode.
 
 use crate::ai::ThinkingLevel;
-use crate::session::{IfBusy, Scope, SessionCommand, SessionSummary, list};
+use crate::session::{IfBusy, Scope, SessionCommand, SessionState, SessionSummary, list};
 use crate::util::counted;
 use crate::util::visible::spell_out;
 
 use super::super::changelog;
 use super::super::sessions::{age, title};
+use super::super::usage::usd;
 use super::history::{history, read};
 use super::menu::{Menu, MenuItem};
 use super::narrator::{on_one_line, selection};
@@ -31,7 +32,12 @@ const COMMANDS: &[Command] = &[
         run: history,
     },
     Command { name: "read", args: "[NUMBER]", help: "Read an entry of it, results of tools too", run: read },
-    Command { name: "status", args: "", help: "Say what goes on, the model and the costs", run: status },
+    Command {
+        name: "status",
+        args: "",
+        help: "Say what goes on, the session, the model and the costs",
+        run: status,
+    },
     Command { name: "stop", args: "", help: "Interrupt the agent, like ctrl+c", run: stop },
     Command { name: "queue", args: "", help: "Read the queued messages", run: queue },
     Command { name: "model", args: "[NAME]", help: "Choose a model", run: model },
@@ -40,7 +46,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "new", args: "", help: "Start a new session", run: new },
     Command { name: "resume", args: "[NAME]", help: "Choose a session to continue", run: resume },
     Command { name: "login", args: "", help: "Hear how to connect a model", run: |_, _| login() },
-    Command { name: "name", args: "TEXT", help: "Name the session", run: name },
+    Command { name: "name", args: "[TEXT]", help: "Name the session or read its name", run: name },
     Command { name: "skill:NAME", args: "[TEXT]", help: "Run a skill", run: |_, _| Next::GoOn },
     Command { name: "changelog", args: "", help: "Read what changed in pi", run: |_, _| changes() },
     Command { name: "quit", args: "", help: "Quit", run: |_, _| Next::Quit },
@@ -120,10 +126,13 @@ fn last(talk: &mut Talk, _: &str) -> Next {
 
 fn status(talk: &mut Talk, _: &str) -> Next {
     let state = talk.handle.state();
+    let plan = if state.totals.on_plan { ", without those of your plan" } else { "" };
     say(&[
         activity(&state).to_owned(),
+        session_name(&state),
         selection(&state),
         format!("{} from you.", counted(state.totals.n_user as u64, "message")),
+        format!("The requests cost {}{plan}.", usd(state.totals.cost_usd)),
     ]);
     if let Some(unsaved) = &state.unsaved {
         say(&[format!("Warning: not saved: {unsaved}")]);
@@ -218,12 +227,25 @@ fn label(session: &SessionSummary, now_ms: u64) -> String {
 
 fn name(talk: &mut Talk, args: &str) -> Next {
     if args.is_empty() {
-        say(&["Error: type the name after the command: /name TEXT".to_owned()]);
+        say(&[session_name(&talk.handle.state())]);
     } else {
-        talk.request(SessionCommand::SetName { name: args.to_owned() });
-        say(&[format!("This session is now called “{}”.", spell_out(args, None).0)]);
+        let said = format!("This session is now called “{}”.", spell_out(args, None).0);
+        let answer = talk.handle.post(SessionCommand::SetName { name: args.to_owned() });
+        tokio::spawn(async move {
+            match answer.await {
+                Ok(_) => say(&[said]),
+                Err(error) => say(&[format!("Error: {error}")]),
+            }
+        });
     }
     Next::GoOn
+}
+
+fn session_name(state: &SessionState) -> String {
+    match &state.name {
+        Some(name) => format!("This session is called “{}”.", on_one_line(name)),
+        None => "This session has no name; /name TEXT names it.".to_owned(),
+    }
 }
 
 #[cfg(test)]
