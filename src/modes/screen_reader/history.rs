@@ -11,7 +11,7 @@ use crate::session::{Entry, EntryBody, EntryKind, Reply, SessionCommand, Session
 use crate::util::counted;
 use crate::util::worker;
 
-use super::narrator::{describe, on_one_line, shortened};
+use super::narrator::{begun, describe, on_one_line, shortened};
 use super::spoken::read_out;
 use super::{Next, Talk, say};
 
@@ -19,7 +19,7 @@ use super::{Next, Talk, say};
 const MAX_NAMED: usize = 20;
 /// Grapheme clusters of an entry's beginning.
 const MAX_NAME_CLUSTERS: usize = 80;
-/// Characters that are looked at for it.
+/// Characters that are looked at for it, enough for as many clusters.
 const MAX_READ_CHARS: usize = 1_000;
 
 /// Names entries, from the number that the user typed on.
@@ -106,16 +106,18 @@ fn name(body: &EntryBody) -> String {
     if let Some(outcome) = only_outcome(body) {
         return shortened(&on_one_line(&outcome), MAX_NAME_CLUSTERS);
     }
+    let of_text = || begun(&on_one_line(&body.preview(MAX_READ_CHARS)), MAX_NAME_CLUSTERS);
     let begin = match body {
         EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
             Message::Assistant(answer) if is_silent(answer) => {
-                answer.tool_calls().map(describe).collect::<Vec<_>>().join(", ")
+                let calls = answer.tool_calls().map(describe).collect::<Vec<_>>().join(", ");
+                shortened(&calls, MAX_NAME_CLUSTERS)
             }
-            _ => body.preview(MAX_READ_CHARS),
+            _ => of_text(),
         },
-        _ => body.preview(MAX_READ_CHARS),
+        _ => of_text(),
     };
-    format!("{}: {}", title(body), shortened(&on_one_line(&begin), MAX_NAME_CLUSTERS))
+    format!("{}: {begin}", title(body))
 }
 
 /// Whether it consists of calls.
@@ -231,6 +233,13 @@ mod tests {
         let body = EntryBody::message(Arc::new(answer.into()));
         assert_eq!(name(&body), expected_name);
         assert_eq!(super::text(&body), expected);
+    }
+
+    #[test]
+    fn a_long_text_is_named_by_its_first_words() {
+        let text = (1..=400).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+        let name = "Answer: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 (and more)";
+        check(StopReason::Stop, &text, name, &["Answer:", &text, "End."]);
     }
 
     #[test]

@@ -396,16 +396,42 @@ pub(super) fn on_one_line(text: &str) -> String {
     spell_out(text, Some(" ")).0.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The beginning and the end of a text that has more than `n` grapheme clusters: paths often begin alike.
+/// In the place of what a shortened text lost: an ellipsis is not read by all screen readers.
+const LEFT_OUT: &str = " (part left out) ";
+/// The same at the end.
+const AND_MORE: &str = " (and more)";
+
+/// At most `n` grapheme clusters from the beginning and the end of a text, because paths often begin alike, and
+/// that it is shortened. A text that this would not shorten stays whole.
 pub(super) fn shortened(text: &str, n: usize) -> String {
-    let mut starts = text.grapheme_indices(true).map(|(at, _)| at);
-    let n_end = n / 2;
-    let (Some(end_of_first), Some(_)) = (starts.nth(n - n_end - 1), starts.nth(n_end)) else {
+    if text.graphemes(true).nth(n + LEFT_OUT.len()).is_none() {
         return text.to_owned();
-    };
-    let last =
-        text.grapheme_indices(true).rev().nth(n_end.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
-    format!("{}…{}", &text[..end_of_first], &text[last..])
+    }
+    let n_end = n / 2;
+    let (first, last) = (beginning(text, n - n_end), end(text, n_end));
+    [first.trim_end(), LEFT_OUT, last.trim_start()].concat()
+}
+
+/// The same with the beginning alone.
+pub(super) fn begun(text: &str, n: usize) -> String {
+    match text.graphemes(true).nth(n + AND_MORE.len()) {
+        None => text.to_owned(),
+        Some(_) => [beginning(text, n).trim_end(), AND_MORE].concat(),
+    }
+}
+
+/// Whole words of at most `n` grapheme clusters, or that many of a long word.
+fn beginning(text: &str, n: usize) -> &str {
+    let limit = text.grapheme_indices(true).nth(n).map_or(text.len(), |(at, _)| at);
+    let whole = text.split_word_bound_indices().map(|(at, _)| at).take_while(|at| *at <= limit).last();
+    &text[..whole.filter(|at| *at > limit / 2).unwrap_or(limit)]
+}
+
+/// The same at the end of a text.
+fn end(text: &str, n: usize) -> &str {
+    let limit = text.grapheme_indices(true).rev().nth(n.saturating_sub(1)).map_or(0, |(at, _)| at);
+    let whole = text.split_word_bound_indices().map(|(at, _)| at).find(|at| *at >= limit);
+    &text[whole.filter(|at| *at < limit.midpoint(text.len())).unwrap_or(limit)..]
 }
 
 /// The queued messages, in the order of their delivery.
@@ -439,10 +465,21 @@ mod tests {
     }
 
     #[test]
-    fn long_names_lose_their_middle_between_clusters() {
-        assert_eq!(shortened("abcdef", 6), "abcdef");
-        assert_eq!(shortened("abcdefg", 6), "ab…efg");
-        assert_eq!(shortened("e\u{301}👩‍💻cdef👩‍💻", 6), "e\u{301}👩‍💻…ef👩‍💻");
+    fn long_names_lose_their_middle_between_words() {
+        let check = |text: &str, n: usize, expected: &str| assert_eq!(shortened(text, n), expected);
+        check("what is as short", 3, "what is as short");
+        let left_out = " (part left out) ";
+        let numbers = (15..=99).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+        check(&numbers, 14, &["15 16", left_out, "98 99"].concat());
+        check(&numbers, 16, &["15 16 17", left_out, "97 98 99"].concat());
+        let command = "cd /home/me/project/src && ls -l /home/me/project/docs";
+        check(command, 30, &["cd /home/me/", left_out, "me/project/docs"].concat());
+        // A word that is longer is cut between clusters.
+        let accented = |n: usize| "e\u{301}".repeat(n);
+        check(&accented(30), 6, &[&accented(3), left_out, &accented(3)].concat());
+        assert_eq!(begun("15 16 1723 18", 8), "15 16 1723 18");
+        assert_eq!(begun("15 16 1723 18 19 20 21", 8), "15 16 (and more)");
+        assert_eq!(begun(&"粗体".repeat(20), 4), "粗体粗体 (and more)");
     }
 
     #[test]
@@ -510,7 +547,8 @@ mod tests {
         let mut narrator = Narrator::default();
         let mut names = Vec::new();
         for end in ["cargo test", "cargo clippy"] {
-            let command = format!("cd /home/me/a/project/with/a/long/path/to/it/and/more && {end}");
+            let command =
+                format!("cd /home/me/a/project/with/a/very/long/path/all/the/way/to/it/and/more && {end}");
             let arguments = json!({ "command": command }).as_object().unwrap().clone();
             let call = Arc::new(ToolCall::new(end, "bash", arguments));
             let started = say(&mut narrator, AgentEvent::ToolStart { call: Arc::clone(&call) });
@@ -521,8 +559,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                "Done: bash: cd /home/me/a/project/w…h/to/it/and/more && cargo test",
-                "Done: bash: cd /home/me/a/project/w…to/it/and/more && cargo clippy",
+                "Done: bash: cd /home/me/a/project/ (part left out) /to/it/and/more && cargo test",
+                "Done: bash: cd /home/me/a/project/ (part left out) to/it/and/more && cargo clippy",
             ]
         );
     }
