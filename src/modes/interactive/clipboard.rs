@@ -83,7 +83,8 @@ impl Effects {
             // On a thread of its own: the owner of the clipboard, or a disk, may not answer.
             let result = match effect {
                 AttachEffect::Clipboard if !is_here => {
-                    Err("no clipboard over ssh, in tmux or without a display; write @ and a path".to_owned())
+                    Err("no clipboard over ssh, in tmux or without a display; paste the path of an image"
+                        .to_owned())
                 }
                 AttachEffect::Clipboard => worker::run("clipboard", move || from_clipboard(&env, &limits))
                     .await
