@@ -15,7 +15,7 @@ use std::thread::{self, ThreadId};
 use crossterm::terminal;
 use thiserror::Error;
 
-use super::output::write_out;
+use super::output::{self, write_out};
 use crate::util::os::{self, DriverModes};
 use crate::util::runtime;
 
@@ -236,10 +236,12 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 pub fn give_back_at_once() {
     // The last sequence that it has read may be half of one.
     const END_OF_SEQUENCE: &str = "\x18\x1b\\";
+    output::close();
     let was_entered = ENTERED.swap(false, Ordering::SeqCst);
     if was_entered || LEAVING.load(Ordering::SeqCst) {
         let leave = leave_sequence(ALTERNATE.load(Ordering::SeqCst));
-        os::write_instead_of_unread([END_OF_SEQUENCE, &leave, BELOW_THE_CURSOR].concat().as_bytes());
+        let all = [END_OF_SEQUENCE, &leave, BELOW_THE_CURSOR].concat();
+        os::write_instead_of_unread(all.as_bytes());
         drop(terminal::disable_raw_mode());
     }
 }

@@ -4,8 +4,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use ratatui::layout::Size;
 
@@ -94,11 +95,26 @@ pub fn record_erasure() {
 /// How many writes have begun and ended. Static like the terminal.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
+/// Whether nothing may be written any more.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Holds up every write for ever, before it begins or when it ends: the process ends, and the terminal is restored.
+pub(super) fn close() {
+    CLOSED.store(true, Ordering::SeqCst);
+}
+
+fn wait_if_closed() {
+    while CLOSED.load(Ordering::SeqCst) {
+        thread::park();
+    }
+}
+
 /// A write to the terminal, which lasts as long as the terminal does not read.
 struct Writing;
 
 impl Writing {
     fn begin() -> Self {
+        wait_if_closed();
         WRITES.fetch_add(1, Ordering::SeqCst);
         Self
     }
@@ -107,6 +123,7 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         WRITES.fetch_add(1, Ordering::SeqCst);
+        wait_if_closed();
     }
 }
 

@@ -21,7 +21,7 @@ use nix::sys::signal::{Signal as KillSignal, kill as send_signal, killpg};
 use nix::unistd::{Pid, getpgid, getppid, getsid};
 use process_wrap::std::{CommandWrap, CommandWrapper as _, ProcessSession};
 use rustix::event::{PollFd, PollFlags, Timespec as PollTime, poll};
-use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_NOW, fcntl_getfl, fcntl_setfl, futimens};
 use rustix::process::{Signal as StopSignal, geteuid, getpgrp, getpid, kill_process, kill_process_group};
 use rustix::termios::{
     LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
@@ -440,21 +440,30 @@ impl Continuations {
 }
 
 /// Drops what the terminal of this process has not read yet, and writes `bytes` to it, if that is possible without
-/// waiting for it to read. Blocks, briefly.
+/// waiting for it to read. A write of another thread that waits for that ends early. Blocks for some tenths of a
+/// second at most.
 pub fn write_instead_of_unread(bytes: &[u8]) {
-    // Another thread that waits in a write goes on with the rest of it.
     const ATTEMPTS: u32 = 200;
     const PAUSE: Duration = Duration::from_millis(1);
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let Ok(terminal) = rustix::fs::open("/dev/tty", flags, Mode::empty()) else { return };
+    let output = rustix::stdio::stdout();
+    let Ok(before) = fcntl_getfl(output) else { return };
+    // It is the shell's too, so that is undone below.
+    fcntl_setfl(output, before | OFlags::NONBLOCK).unwrap_or_default();
     for _ in 0..ATTEMPTS {
+        // Interrupts a write that waits, which has the terminal for itself; the signal says nothing new.
+        kill_process(getpid(), StopSignal::WINCH).unwrap_or_default();
+        std::thread::sleep(PAUSE);
         // Without it there may be no room, which the next line finds out.
         tcflush(&terminal, QueueSelector::OFlush).unwrap_or_default();
         match rustix::io::write(&terminal, bytes) {
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => std::thread::sleep(PAUSE),
-            Ok(_) | Err(_) => return,
+            Ok(n) if n < bytes.len() => {}
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => break,
         }
     }
+    fcntl_setfl(output, before).unwrap_or_default();
 }
 
 /// Requests to stop (SIGTSTP), from its creation on: the process no longer stops by itself.
