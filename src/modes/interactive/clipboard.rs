@@ -91,7 +91,11 @@ impl Effects {
                     .unwrap_or_else(|error| Err(error.to_string())),
                 AttachEffect::Files(files) => {
                     let read = worker::run("dropped files", move || read_images(files, &limits)).await;
-                    Ok(AttachDone::Dropped(read.unwrap_or_default()))
+                    let DroppedImages { images, problem } = read.unwrap_or_default();
+                    if let Some(problem) = problem {
+                        drop(done.send(EffectDone::Hint(problem)));
+                    }
+                    Ok(AttachDone::Dropped(images))
                 }
             };
             drop(done.send(match result {
@@ -153,14 +157,30 @@ fn detached(program: &str, arguments: &[&str]) -> io::Result<Command> {
     os::detached(Path::new(program), &arguments)
 }
 
+#[derive(Debug, Default)]
+struct DroppedImages {
+    images: Vec<(String, Image)>,
+    /// Why the first of those that are none cannot be attached.
+    problem: Option<String>,
+}
+
 /// The images among files. What is none stays a path in the prompt.
-fn read_images(files: Vec<DroppedFile>, limits: &ImageLimits) -> Vec<(String, Image)> {
-    let read = |file: DroppedFile| {
+fn read_images(files: Vec<DroppedFile>, limits: &ImageLimits) -> DroppedImages {
+    let mut read = DroppedImages::default();
+    for DroppedFile { text, path } in files {
+        // A path that is only mentioned needs no file.
+        let Ok(mut file) = os::open_regular(&path) else { continue };
         let mut bytes = Vec::new();
-        os::open_regular(&file.path).ok()?.read_to_end(&mut bytes).ok()?;
-        Some((file.text, fit(&bytes, limits).ok()?))
-    };
-    files.into_iter().filter_map(read).collect()
+        let fitted = file.read_to_end(&mut bytes).map_err(|error| error.to_string());
+        match fitted.and_then(|_| fit(&bytes, limits)) {
+            Ok(image) => read.images.push((text, image)),
+            Err(problem) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                read.problem.get_or_insert_with(|| format!("{name} stays a path: {problem}"));
+            }
+        }
+    }
+    read
 }
 
 /// An image as it is sent.
@@ -336,6 +356,18 @@ mod tests {
         );
         let missing = read_termux("no-such-program-of-termux").unwrap_err();
         assert!(missing.contains("pkg install termux-api"), "{missing}");
+    }
+
+    #[test]
+    fn dropped_file_that_is_no_image_is_named_and_stays_a_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let dropped = |name: &str| DroppedFile { text: name.to_owned(), path: dir.path().join(name) };
+        fs::write(dir.path().join("notes.png"), "text").unwrap();
+        let read = read_images(vec![dropped("gone.png"), dropped("notes.png")], &ImageLimits::default());
+        assert!(read.images.is_empty());
+        let problem = read.problem.unwrap();
+        assert!(problem.starts_with("notes.png stays a path: the image "), "{problem}");
+        assert!(read_images(vec![dropped("gone.png")], &ImageLimits::default()).problem.is_none());
     }
 
     #[test]
