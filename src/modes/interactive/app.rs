@@ -132,6 +132,11 @@ impl App {
         }
     }
 
+    pub(super) fn set_tells_keys_apart(&mut self, tells_apart: bool) {
+        self.tells_keys_apart = tells_apart;
+        self.keymap.set_hides_keys(!tells_apart);
+    }
+
     // Input.
 
     pub(super) fn on_input(&mut self, input: &InputEvent, out: &mut Vec<Effect>) {
@@ -455,6 +460,7 @@ impl App {
         }
         if let Some(keymap) = keymap {
             self.keymap = keymap;
+            self.keymap.set_hides_keys(!self.tells_keys_apart);
             self.transcript.set_view(self.transcript.view().clone().with_keys(&self.keymap));
             set_header_hints(&mut self.transcript, welcome::hints(&self.keymap, &self.session));
         }
@@ -620,7 +626,7 @@ impl App {
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Hint(text) => self.status.hint = Some(text.into()),
             EffectDone::TmuxHidesKeys { notice } => {
-                self.tells_keys_apart = false;
+                self.set_tells_keys_apart(false);
                 if let Some(notice) = notice {
                     self.tell(&notice);
                 }

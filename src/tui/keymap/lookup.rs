@@ -109,6 +109,8 @@ pub struct Keymap {
     /// Each frame asks for the keys of its hints.
     by_id: FxHashMap<&'static str, usize>,
     by_chord: FxHashMap<(Context, Chord), Vec<&'static str>>,
+    /// Whether the terminal sends some keys as others.
+    hides_keys: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -135,7 +137,8 @@ impl Keymap {
                 Row { binding, chords: defaults.clone(), defaults, is_custom: false, hint: OnceLock::new() }
             })
             .collect();
-        let mut keymap = Self { rows, by_id: FxHashMap::default(), by_chord: FxHashMap::default() };
+        let mut keymap =
+            Self { rows, by_id: FxHashMap::default(), by_chord: FxHashMap::default(), hides_keys: false };
         keymap.index();
         keymap
     }
@@ -300,6 +303,15 @@ impl Keymap {
         self.row(id).map_or(&[], |row| &row.chords)
     }
 
+    /// Sets whether the terminal has no keyboard protocol and sends some keys as others: hints name another key then,
+    /// if there is one.
+    pub fn set_hides_keys(&mut self, hides_keys: bool) {
+        if self.hides_keys != hides_keys {
+            self.hides_keys = hides_keys;
+            self.rows.iter_mut().for_each(|row| row.hint = OnceLock::new());
+        }
+    }
+
     /// The first key of an id that reaches it, for hints; empty if there is none.
     pub fn hint(&self, id: &str) -> String {
         let hint = |row: &Row| row.hint.get_or_init(|| self.hint_among(id, &[])).clone();
@@ -314,7 +326,9 @@ impl Keymap {
             others.filter(|other| rank(other.binding.context) < rank(row.binding.context)).collect();
         let is_free =
             |chord: &Chord| !before.iter().any(|other| self.reaching(other).any(|key| key == *chord));
-        self.reaching(row).find(is_free).map(|chord| chord.to_string()).unwrap_or_default()
+        let free: Vec<Chord> = self.reaching(row).filter(is_free).collect();
+        let is_sent = |chord: &&Chord| !self.hides_keys || chord.without_protocol().is_empty();
+        free.iter().find(is_sent).or(free.first()).map(ToString::to_string).unwrap_or_default()
     }
 
     /// All rows with the keys that reach them, in table order, for help: a key of several
@@ -430,6 +444,17 @@ mod tests {
                 "key bindings: undo is an earlier name of tui.editor.undo, which is there too and counts";
             assert_eq!(errors, [told]);
         }
+    }
+
+    #[test]
+    fn hints_name_keys_that_the_terminal_sends() {
+        let (mut keymap, _) = keymap(&json!({}));
+        let hint = |keymap: &Keymap| keymap.hint("tui.altScreen.searchPrevious");
+        assert_eq!(hint(&keymap), "shift+enter");
+        keymap.set_hides_keys(true);
+        assert_eq!(hint(&keymap), "up");
+        keymap.set_hides_keys(false);
+        assert_eq!(hint(&keymap), "shift+enter");
     }
 
     #[test]

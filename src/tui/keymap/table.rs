@@ -208,11 +208,11 @@ pub const BINDINGS: &[Binding] = &[
     Binding::new("tui.altScreen.search", Context::Fullscreen, "ctrl+shift+f alt+/", "Search")
         .on_windows("ctrl+f alt+/")
         .on_wsl("ctrl+f alt+/"),
-    Binding::new("tui.altScreen.searchNext", Context::Search, "enter ctrl+g", "Go to the next match"),
+    Binding::new("tui.altScreen.searchNext", Context::Search, "enter ctrl+g down", "Go to the next match"),
     Binding::new(
         "tui.altScreen.searchPrevious",
         Context::Search,
-        "shift+enter ctrl+shift+g",
+        "shift+enter ctrl+shift+g up",
         "Go to the previous match",
     ),
     Binding::new("tui.altScreen.searchClose", Context::Search, "escape", "Close the search"),
