@@ -38,7 +38,7 @@ const KITTY_ESCAPE_WAIT: Duration = Duration::from_millis(100);
 /// How long the start of a string waits at least for the rest: the terminal sent it in two pieces, or somebody
 /// pressed Alt with a key that is seldom bound.
 const START_WAIT: Duration = Duration::from_millis(100);
-/// The same while answers are due, of which most are strings.
+/// The same while answers are due, of which most are strings, or if nobody types that.
 const ANSWER_START_WAIT: Duration = Duration::from_millis(600);
 /// How long a paste may pause before that is reported.
 const PASTE_PAUSE: Duration = Duration::from_secs(1);
@@ -364,7 +364,10 @@ impl InputBroker {
         }
         let is_answer_due = self.parser.n_asked > 0 && self.asked_at.is_some_and(|at| now < at + ANSWER_AGE);
         let least = match self.parser.holds_start() {
-            true if is_answer_due => ANSWER_START_WAIT,
+            // With kitty's protocol, such a key is sent otherwise.
+            true if is_answer_due || self.answers.has_kitty_keys || self.parser.holds_more_than_a_key() => {
+                ANSWER_START_WAIT
+            }
             true => START_WAIT,
             false if is_answer_due => ANSWER_ESCAPE_WAIT,
             false if self.answers.has_kitty_keys => KITTY_ESCAPE_WAIT,
@@ -727,6 +730,21 @@ mod tests {
             }
             let events: Vec<_> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
             assert!(events.iter().all(|event| *event == InputEvent::Answered), "{string}: {events:?}");
+        }
+        // In two pieces, the second of them late.
+        for (first, rest) in [
+            (b"\x1b]1".as_slice(), b"1;rgb:1111/2222/3333\x1b\\".as_slice()),
+            (b"\x1b]11", b";rgb:1111/2222/3333\x07"),
+            (b"\x1bP>", b"|XTerm(379)\x1b\\"),
+        ] {
+            broker.understand(first);
+            assert_eq!(
+                tokio::time::timeout(START_WAIT * 5, broker.next()).await.ok().map(Result::unwrap),
+                None
+            );
+            broker.understand(rest);
+            let events: Vec<_> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+            assert!(events.iter().all(|event| *event == InputEvent::Answered), "{events:?}");
         }
         assert_eq!(late(&mut broker, b"P", soon).await, []);
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('P')));

@@ -110,6 +110,11 @@ impl Parser {
         !self.start.is_empty()
     }
 
+    /// Whether that is more than a key with alt.
+    pub(super) fn holds_more_than_a_key(&self) -> bool {
+        self.start.len() > 2
+    }
+
     /// Reports an Escape as a key, and what could have begun a string as keys, because nothing followed in time.
     pub(super) fn release_escape(&mut self, out: &mut impl Extend<Sent>) {
         let start = std::mem::take(&mut self.start);
