@@ -76,8 +76,6 @@ pub(super) struct App {
     pub(super) program_status: ProgramStatus,
     /// Whether the terminal's window has the focus, as far as it says so.
     pub(super) is_focused: bool,
-    /// Whether the terminal has a keyboard protocol, which tells shift and enter from enter.
-    pub(super) tells_keys_apart: bool,
     /// Monotonic time of the current event.
     pub(super) now: Duration,
     /// Wall clock, milliseconds since the Unix epoch.
@@ -122,7 +120,6 @@ impl App {
             overrides: ScreenOverrides::default(),
             program_status: ProgramStatus::default(),
             is_focused: true,
-            tells_keys_apart: true,
             now: Duration::ZERO,
             now_ms: 0,
             running_command: None,
@@ -130,11 +127,6 @@ impl App {
             shown_leaf: None,
             sought: None,
         }
-    }
-
-    pub(super) fn set_tells_keys_apart(&mut self, tells_apart: bool) {
-        self.tells_keys_apart = tells_apart;
-        self.keymap.set_hides_keys(!tells_apart);
     }
 
     // Input.
@@ -459,8 +451,9 @@ impl App {
             self.warn_once(problem);
         }
         if let Some(keymap) = keymap {
+            let hides_keys = self.keymap.hides_keys();
             self.keymap = keymap;
-            self.keymap.set_hides_keys(!self.tells_keys_apart);
+            self.keymap.set_hides_keys(hides_keys);
             self.transcript.set_view(self.transcript.view().clone().with_keys(&self.keymap));
             set_header_hints(&mut self.transcript, welcome::hints(&self.keymap, &self.session));
         }
@@ -626,7 +619,7 @@ impl App {
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Hint(text) => self.status.hint = Some(text.into()),
             EffectDone::TmuxHidesKeys { notice } => {
-                self.set_tells_keys_apart(false);
+                self.keymap.set_hides_keys(true);
                 if let Some(notice) = notice {
                     self.tell(&notice);
                 }

@@ -283,7 +283,7 @@ impl Interactive {
     fn on_answers(&mut self) {
         let answers = self.terminal.input.answers().clone();
         if !in_tmux(&self.effects.env) {
-            self.app.set_tells_keys_apart(tells_keys_apart(&answers));
+            self.app.keymap.set_hides_keys(!tells_keys_apart(&answers));
         }
         let before = std::mem::replace(&mut self.effects.answers, answers);
         let values = &self.app.session.settings.values;

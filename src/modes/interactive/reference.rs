@@ -32,10 +32,10 @@ const CONTEXTS: &[(Context, &str)] = &[
 ];
 
 /// The current keys, by context, and all commands. A key appears once per meaning,
-/// even if several actions implement it. `tells_apart` says whether the terminal has a keyboard protocol.
-pub(super) fn hotkeys(keymap: &Keymap, tells_apart: bool) -> String {
+/// even if several actions implement it.
+pub(super) fn hotkeys(keymap: &Keymap) -> String {
     let mut text = String::new();
-    let indistinct = indistinct_keys(keymap, |key| format!("`{key}`")).filter(|_| !tells_apart);
+    let indistinct = indistinct_keys(keymap, |key| format!("`{key}`")).filter(|_| keymap.hides_keys());
     if let Some(keys) = indistinct {
         text.push_str(&["This terminal cannot tell some keys apart: ", &keys, ".\n\n"].concat());
     }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn hotkeys_have_sections_and_name_each_key_once_for_what_it_does() {
         let app = actions::bindings();
-        let text = hotkeys(&Keymap::new(&[BINDINGS, &app], Platform::Unix), true);
+        let text = hotkeys(&Keymap::new(&[BINDINGS, &app], Platform::Unix));
         for heading in ["While typing a prompt", "Editing the prompt", "In lists", "Commands"] {
             assert!(text.contains(&format!("## {heading}\n")), "{text}");
         }
@@ -172,7 +172,7 @@ mod tests {
         let mut keymap = Keymap::new(&[BINDINGS, &app], Platform::Unix);
         let overrides = serde_json::json!({ "app.screen.toggle": "ctrl+l" });
         assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
-        let text = hotkeys(&keymap, true);
+        let text = hotkeys(&keymap);
         let typing = text.split("## ").find(|section| section.starts_with("While typing a prompt")).unwrap();
         assert_eq!(typing.matches("`ctrl+l`").count(), 1, "{typing}");
         assert!(!typing.contains("Choose a model"), "{typing}");
@@ -183,7 +183,9 @@ mod tests {
         let app = actions::bindings();
         let mut keymap = Keymap::new(&[BINDINGS, &app], Platform::Unix);
         let note = |keymap: &Keymap| {
-            let text = hotkeys(keymap, false);
+            let mut keymap = keymap.clone();
+            keymap.set_hides_keys(true);
+            let text = hotkeys(&keymap);
             text.strip_prefix("This terminal cannot tell some keys apart: ")
                 .and_then(|rest| Some(rest.split_once(".\n\n## ")?.0.to_owned()))
         };
@@ -195,7 +197,7 @@ mod tests {
                  `ctrl+backspace` arrives as `ctrl+h` or `backspace`"
             )
         );
-        assert!(hotkeys(&keymap, true).starts_with("## "));
+        assert!(hotkeys(&keymap).starts_with("## "));
         let unbound =
             keymap.rows().filter(|(_, keys)| keys.iter().any(|key| !key.without_protocol().is_empty()));
         let mut overrides: serde_json::Map<_, _> =

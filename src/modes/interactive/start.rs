@@ -135,7 +135,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let shown = Shown { theme, links, pictures };
     let mut app = app(&start, &handle, shown, &highlighter, &mut problems);
     app.program_status.is_shown = status.unwrap_or(answers.shows_status);
-    app.set_tells_keys_apart(in_tmux(&start.env) || tells_keys_apart(&answers));
+    app.keymap.set_hides_keys(!in_tmux(&start.env) && !tells_keys_apart(&answers));
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = effects(&start, (handle, events), done, answers);
     let drawing = Drawing { links, pictures: gallery };

@@ -312,6 +312,11 @@ impl Keymap {
         }
     }
 
+    /// Whether the terminal sends some keys as others.
+    pub fn hides_keys(&self) -> bool {
+        self.hides_keys
+    }
+
     /// The first key of an id that reaches it, for hints; empty if there is none.
     pub fn hint(&self, id: &str) -> String {
         let hint = |row: &Row| row.hint.get_or_init(|| self.hint_among(id, &[])).clone();

@@ -98,7 +98,7 @@ pub(super) fn open(app: &mut App, kind: ReportKind, out: &mut Vec<Effect>) {
     let mut dialog = ReportDialog::new(kind, highlighter, links);
     let effect = match kind {
         ReportKind::Hotkeys => {
-            dialog.show(&reference::hotkeys(&app.keymap, app.tells_keys_apart), Vec::new());
+            dialog.show(&reference::hotkeys(&app.keymap), Vec::new());
             None
         }
         ReportKind::Changelog => {
