@@ -772,6 +772,41 @@ fn only_a_link_with_a_text_waits_for_its_definition() {
     assert_eq!(stable("[r]: https://a.b\n\nFour.\n\n"), 3);
 }
 
+/// `[1][2]` may be no link, and a long answer must reach the scrollback.
+#[test]
+fn link_does_not_wait_for_its_definition_for_ever() {
+    let paragraph = "Some words of a paragraph.\n\n";
+    let long = |n_words: usize| paragraph.repeat(n_words);
+    let stable = |text: &str| {
+        let mut stream = MarkdownStream::new(MarkdownOptions::default());
+        stream.push(text);
+        let n_rows = stream.rows(60, &THEME, &HIGHLIGHTER).len();
+        n_rows - stream.stable_rows()
+    };
+    assert!(stable(&format!("See [1][2].\n\n{}", long(100))) > 100);
+    assert!(stable(&format!("See [1][2].\n\n{}", long(1_000))) < 10);
+    // One that comes in time counts, also after others; one that is late is shown, as a whole and cut at any place.
+    let links = ["[a][in time]", "[b][late]"].join(" and ");
+    let text = format!(
+        "See {links}.\n\n[in time]: https://a.b\n\n{}\n[late]: https://c.d\n\n[c][late]\n",
+        long(1_000)
+    );
+    let options = MarkdownOptions::default();
+    let rows = render(&text, 60, &THEME, &HIGHLIGHTER, &options);
+    let shown: Vec<String> = rows.iter().map(Row::text).map(|row| row.trim_end().to_owned()).collect();
+    assert_eq!(shown[0], "See a (https://a.b) and [b][late].");
+    assert_eq!(shown[shown.len() - 3..], ["[late]: https://c.d", "", "c (https://c.d)"]);
+    for n_bytes in [700, 5_000, 20_000] {
+        let mut stream = MarkdownStream::new(options.clone());
+        for piece in text.as_bytes().chunks(n_bytes) {
+            stream.push(std::str::from_utf8(piece).unwrap());
+            stream.rows(60, &THEME, &HIGHLIGHTER);
+        }
+        stream.finish();
+        assert_eq!(stream.rows(60, &THEME, &HIGHLIGHTER), rows, "{n_bytes}");
+    }
+}
+
 #[test]
 fn a_definition_stays_with_the_paragraph_it_begins() {
     // A tag may not interrupt a paragraph, so the list is one here; a tag that begins

@@ -4,7 +4,8 @@
 //! separately, so that a streamed text settles part by part and looks the same as one
 //! rendered at once. For the same reason a label alone in brackets refers only to definitions above it and those of
 //! its own part; one that comes later is shown. From the first link as `[text][label]` or `[label][]` on that has
-//! no definition above it, nothing settles before the end, and all definitions count. Callers choose the text and its box.
+//! no definition above it, 16 KiB do not settle before the end, and all definitions in them count. Callers choose the text
+//! and its box.
 
 mod blocks;
 mod code;

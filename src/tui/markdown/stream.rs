@@ -8,7 +8,8 @@
 //! but the rows of its finished blocks are final.
 //!
 //! Links may refer to definitions that come later. From the first part on that has one as `[text][label]` or `[label][]`
-//! nothing is final before the text is complete: then it is laid out once more with all definitions. A label
+//! nothing is final before the text is complete, or for [`WAIT_BYTES`]: then it is laid out once more with the
+//! definitions up to there. A label
 //! alone in brackets does not keep its part from settling, as most brackets are no links.
 
 use std::cell::RefCell;
@@ -27,6 +28,9 @@ use super::render::{Cx, Drawn, MarkdownOptions, Open};
 /// fraction, so that a single huge block needs only linear work.
 const LARGE_TAIL_BYTES: usize = 16 * 1024;
 const LARGE_TAIL_GROWTH: usize = 32;
+
+/// How much text waits for the definition of a link. It stays on the screen, and `[1][2]` may be no link at all.
+const WAIT_BYTES: usize = 16 * 1024;
 
 /// A Markdown text that grows at its end, and its rows.
 #[derive(Debug)]
@@ -63,7 +67,7 @@ struct Layout {
     missing: HashSet<String>,
     /// What waits for later definitions.
     waiting: Option<Waiting>,
-    /// All definitions of the complete text, once it is known that something waited for them.
+    /// The definitions that something waited for.
     late: Option<Late>,
     /// Where definitions begin that are shown, because their label is among these.
     shown_definitions: Vec<usize>,
@@ -83,13 +87,27 @@ struct Waiting {
     first_row: usize,
     /// The labels in them that nothing defines up to there.
     labels: HashSet<String>,
+    /// Those before them and in them.
+    definitions: Definitions,
 }
 
-/// Definitions for the parts from a place in the text on.
+impl Waiting {
+    /// Whether what begins at `place` is among them.
+    fn covers(&self, place: usize) -> bool {
+        waits_since(self.start, place)
+    }
+}
+
+/// Definitions for parts that waited for them.
 #[derive(Debug)]
 struct Late {
     start: usize,
     definitions: Definitions,
+}
+
+/// Whether what begins at `place` waits if something at `start` does.
+fn waits_since(start: usize, place: usize) -> bool {
+    (start..=start.saturating_add(WAIT_BYTES)).contains(&place)
 }
 
 #[derive(Debug)]
@@ -171,12 +189,16 @@ impl MarkdownStream {
             let drawings = RefCell::new(std::mem::take(&mut self.layout.drawings));
             let cx = Cx { theme, highlighter, options, is_finished, drawings };
             self.update(width, &cx);
-            if is_finished && let Some(waiting) = self.layout.waiting.take() {
-                let definitions = &self.layout.definitions;
-                if waiting.labels.iter().any(|label| definitions.contains_key(label)) {
-                    let late = Late { start: waiting.start, definitions: definitions.clone() };
-                    self.layout = Layout { key, late: Some(late), ..Layout::default() };
+            let settled_bytes = self.layout.settled_bytes;
+            let is_over = |waiting: &mut Waiting| is_finished || !waiting.covers(settled_bytes);
+            if let Some(waiting) = self.layout.waiting.take_if(is_over) {
+                let Waiting { start, labels, definitions, .. } = waiting;
+                if labels.iter().any(|label| definitions.contains_key(label)) {
+                    self.layout =
+                        Layout { key, late: Some(Late { start, definitions }), ..Layout::default() };
                     self.update(width, &cx);
+                } else {
+                    self.layout.missing.extend(labels);
                 }
             }
             self.layout.drawings = cx.drawings.into_inner();
@@ -323,7 +345,11 @@ impl Layout {
     fn define(&mut self, definition: Definition, (base, tail): (usize, &str), width: u16, cx: &Cx<'_>) {
         let start = base + definition.start;
         let is_first = !self.definitions.contains_key(&definition.label);
-        if is_first && self.missing.contains(&definition.label) {
+        let comes_too_late =
+            |waiting: &Waiting| waiting.labels.contains(&definition.label) && !waiting.covers(start);
+        let is_missing =
+            self.missing.contains(&definition.label) || self.waiting.as_ref().is_some_and(comes_too_late);
+        if is_first && is_missing {
             let line = tail[definition.start..].lines().next().unwrap_or_default().trim();
             let text = Inline { text: line.to_owned(), ..Inline::default() };
             let mut rows = cx.wrap_inlines(&[text], width, cx.options.base);
@@ -334,6 +360,9 @@ impl Layout {
             self.shown_definitions.push(start);
         }
         if is_first {
+            if let Some(waiting) = self.waiting.as_mut().filter(|waiting| waiting.covers(start)) {
+                waiting.definitions.insert(definition.label.clone(), definition.target.clone());
+            }
             self.definitions.insert(definition.label, definition.target);
         }
     }
@@ -395,7 +424,7 @@ impl Layout {
         let missing = RefCell::new(Vec::new());
         let note = |label: &str, is_short| missing.borrow_mut().push((label.to_owned(), is_short));
         let start = base + part.range.start;
-        let late = self.late.as_ref().filter(|late| late.start <= start);
+        let late = self.late.as_ref().filter(|late| waits_since(late.start, start));
         let definitions = late.map_or(&self.definitions, |late| &late.definitions);
         let mut blocks = blocks::parse(&tail[part.range.clone()], definitions, note);
         if matches!(open, Open::Nothing) {
@@ -417,10 +446,11 @@ impl Layout {
         if is_certain && self.waiting.is_none() {
             // Rows of the part that are final have no references.
             let first_row = self.final_rows.max(self.rows.len());
-            self.waiting = Some(Waiting { start, first_row, labels: HashSet::new() });
+            let definitions = self.definitions.clone();
+            self.waiting = Some(Waiting { start, first_row, labels: HashSet::new(), definitions });
         }
         let labels = labels.into_iter().map(|(label, _)| label);
-        match &mut self.waiting {
+        match self.waiting.as_mut().filter(|waiting| waiting.covers(start)) {
             Some(waiting) => waiting.labels.extend(labels),
             None => self.missing.extend(labels),
         }
