@@ -17,6 +17,7 @@ use super::super::answers::{self, CELL_QUERY, CURSOR_QUERY, Questions, Report, S
 use super::super::output::write_out;
 use super::parse::{Parser, Sent, Tail};
 use super::reader::Reader;
+use super::strings;
 use super::{InputEvent, ScreenReport, normalize};
 use crate::util::foreground;
 
@@ -62,6 +63,8 @@ pub struct InputBroker {
     released: Option<Released>,
     /// What came since then, while it may be the rest of its sequence.
     tail: Vec<u8>,
+    /// The last start of a string that was taken for keys, and when.
+    released_start: Option<(Vec<u8>, Instant)>,
     /// When the last bytes of an open paste came, and whether that was reported.
     paste: Option<PasteProgress>,
     /// What the next query for the cursor asks too.
@@ -343,7 +346,9 @@ impl InputBroker {
             self.released = (bytes == b"\x1b").then(|| Released::new(true));
             return self.take_sent(sent);
         }
-        let bytes = [&std::mem::take(&mut self.tail), bytes].concat();
+        let start = self.released_start.take().filter(|(_, at)| now < *at + ANSWER_AGE);
+        let start = start.filter(|(start, _)| strings::continues(start, bytes)).map(|(start, _)| start);
+        let bytes = [start.unwrap_or_default(), std::mem::take(&mut self.tail), bytes.to_vec()].concat();
         if let Some(released) = self.released.take().filter(|released| released.may_begin(&bytes)) {
             let tail = Tail::of(&bytes);
             match tail {
@@ -384,7 +389,8 @@ impl InputBroker {
         self.escape_at = None;
         if self.tail.is_empty() {
             self.released = self.parser.holds_escape().then(|| Released::new(false));
-            self.parser.release_escape(&mut sent);
+            let start = self.parser.release_escape(&mut sent);
+            self.released_start = (!start.is_empty()).then(|| (start, Instant::now()));
         } else {
             // Typed by somebody, after all.
             self.parser.feed(&std::mem::take(&mut self.tail), &mut sent);
@@ -746,6 +752,30 @@ mod tests {
             let events: Vec<_> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
             assert!(events.iter().all(|event| *event == InputEvent::Answered), "{events:?}");
         }
+        // So late that the first one was taken for keys.
+        for (first, rest) in [
+            (b"\x1b]".as_slice(), b"11;rgb:1111/2222/3333\x1b\\".as_slice()),
+            (b"\x1b]1", b"1;rgb:1111/2222/3333\x07"),
+            (b"\x1bP", b">|XTerm(379)\x1b\\"),
+            (b"\x1bP", b"1+r524742=38"),
+            (b"\x1b_", b"Gi=1;OK\x1b\\"),
+        ] {
+            broker.understand(first);
+            while broker.escape_at.is_some() {
+                broker.next().await.unwrap();
+            }
+            broker.ready.clear();
+            tokio::time::advance(ANSWER_AGE / 2).await;
+            let end = rest.iter().position(|byte| *byte < 0x20).unwrap_or(rest.len() / 2);
+            broker.understand(&rest[..end]);
+            broker.understand(&rest[end..]);
+            let events: Vec<_> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+            assert!(events.iter().all(|event| *event == InputEvent::Answered), "{events:?}");
+        }
+        broker.understand(b"\x1b]");
+        broker.next().await.unwrap();
+        broker.understand(b"1;");
+        assert_eq!(std::iter::from_fn(|| broker.ready.pop_front()).count(), 2, "typed together");
         assert_eq!(late(&mut broker, b"P", soon).await, []);
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('P')));
         // Typed by somebody.

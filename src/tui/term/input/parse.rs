@@ -115,13 +115,15 @@ impl Parser {
         self.start.len() > 2
     }
 
-    /// Reports an Escape as a key, and what could have begun a string as keys, because nothing followed in time.
-    pub(super) fn release_escape(&mut self, out: &mut impl Extend<Sent>) {
+    /// Reports an Escape as a key, and what could have begun a string, which is returned, as keys, because nothing
+    /// followed in time.
+    pub(super) fn release_escape(&mut self, out: &mut impl Extend<Sent>) -> Vec<u8> {
         let start = std::mem::take(&mut self.start);
         self.read(&start, false, out);
         if self.holds_escape() {
             self.complete(out);
         }
+        start
     }
 
     /// Whether a paste has begun and not ended.

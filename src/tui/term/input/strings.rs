@@ -29,6 +29,14 @@ pub(super) fn may_begin(bytes: &[u8]) -> bool {
     }
 }
 
+/// Whether `bytes`, which came at once, are the rest of a string whose start was taken for keys. They are more than
+/// what somebody could have typed while a connection was slow.
+pub(super) fn continues(start: &[u8], bytes: &[u8]) -> bool {
+    /// Shorter than the rest of any string about colours or the terminal's name.
+    const LEAST: usize = 6;
+    bytes.len() >= LEAST && begins(&[start, bytes].concat())
+}
+
 /// Whether this is a string that answers a question of pi, or the beginning of one.
 pub(super) fn may_answer(sequence: &[u8]) -> bool {
     sequence.len() > 1
