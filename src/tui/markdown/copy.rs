@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::super::text::{CopyPiece, Row, copied_pieces, without_controls};
-use super::blocks;
 use super::stream::with_line_feeds;
 
 /// A row from which something may be copied.
@@ -90,7 +89,7 @@ impl Source {
     fn new(text: &str) -> Self {
         let mut source = String::new();
         with_line_feeds(text, &mut false, &mut source);
-        let parts = blocks::outline(&source, None).parts.into_iter().map(|part| part.range).collect();
+        let parts = super::parts::outline(&source, None).parts.into_iter().map(|part| part.range).collect();
         Self { text: source, parts }
     }
 

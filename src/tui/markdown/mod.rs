@@ -15,6 +15,7 @@ mod formulas;
 mod highlight;
 mod math;
 mod mermaid;
+mod parts;
 mod render;
 mod stream;
 mod table;

@@ -18,10 +18,11 @@ use std::ops::Range;
 
 use super::super::text::Row;
 use super::super::theme::Theme;
-use super::blocks::{self, Block, Definition, Definitions, Inline, ItemPlace, Part};
+use super::blocks::{self, Block, Definitions, Inline};
 use super::code::{CodeBlock, Fence};
 use super::diagram::{self, Diagram, DiagramTiming, Drawings};
 use super::highlight::Highlighter;
+use super::parts::{Definition, ItemPlace, Part, outline};
 use super::render::{Cx, Drawn, MarkdownOptions, Open};
 
 /// A larger last part is parsed again only after it has grown by a
@@ -288,7 +289,7 @@ impl Layout {
     /// Renders the final parts of `tail`, all of them if the text is
     /// `finished`. Returns whether a fence was opened, so that the caller continues.
     fn settle(&mut self, tail: &str, finished: bool, width: u16, cx: &Cx<'_>) -> bool {
-        let outline = blocks::outline(tail, self.item);
+        let outline = outline(tail, self.item);
         let definition_starts: Vec<usize> = outline.definitions.iter().map(|found| found.start).collect();
         let mut definitions = outline.definitions.into_iter().peekable();
         let base = self.settled_bytes;
@@ -396,7 +397,7 @@ impl Layout {
         let parts = if is_one_paragraph {
             vec![Part { range: 0..tail.len(), item: None, is_paragraph: true }]
         } else {
-            blocks::outline(tail, self.item).parts
+            outline(tail, self.item).parts
         };
         for part in &parts {
             let start = base + part.range.start;
