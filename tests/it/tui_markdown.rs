@@ -358,6 +358,34 @@ fn links_show_their_address_unless_they_can_be_clicked() {
 }
 
 #[test]
+fn a_link_that_reads_like_another_address_shows_its_own() {
+    let options = MarkdownOptions { links: true, ..MarkdownOptions::default() };
+    let shown = |text: &str| render_with(text, 100, &options)[0].text();
+    for (text, target) in [
+        ("https://github.com/login", "https://github.evil.example/login"),
+        ("github.com", "https://evil.example"),
+        ("www.bank.example", "https://evil.example/"),
+        ("`https://a.example`", "docs/a.md"),
+        ("https://a.example", "https://a.example@evil.example"),
+    ] {
+        let expected = format!("{} ({target})", text.trim_matches('`'));
+        assert_eq!(shown(&format!("[{text}]({target})")), expected);
+    }
+    for (text, target) in [
+        ("https://github.com/a/…", "https://github.com/a/b/c"),
+        ("github.com", "https://www.github.com/"),
+        ("www.github.com/a", "https://GitHub.com/a"),
+        ("https://münchen.example", "https://xn--mnchen-3ya.example/"),
+        ("main.rs", "https://github.com/a/b/main.rs"),
+        ("Node.js: a.b", "https://nodejs.org"),
+        ("e.g. this", "https://a.example"),
+        ("https://", "https://a.example"),
+    ] {
+        assert_eq!(shown(&format!("[{text}]({target})")), text);
+    }
+}
+
+#[test]
 fn tables_fit_the_width() {
     let table = "| Name | What it does |\n|---|--:|\n| a | short |\n| bb | something long |";
     check(

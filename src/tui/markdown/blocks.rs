@@ -12,6 +12,7 @@ use std::ops::Range;
 use pulldown_cmark::{
     Alignment, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
 };
+use reqwest::Url;
 
 use super::super::text::without_controls;
 use super::formulas::{Formula, Formulas, Piece};
@@ -136,6 +137,8 @@ pub(super) struct Look {
     pub(super) code: bool,
     /// The ` (address)` after a link, for terminals without links.
     pub(super) address: bool,
+    /// Whether that is for all terminals.
+    pub(super) is_needed: bool,
 }
 
 /// The blocks of `text`; `on_missing` gets the labels that nothing defines, and whether it is all in brackets that
@@ -522,7 +525,7 @@ impl Builder {
             italic: self.italic > 0,
             strike: self.strike > 0,
             code,
-            address: false,
+            ..Look::default()
         };
         let link = self.links.last().map(|(target, _)| target.clone());
         match self.inlines.last_mut() {
@@ -547,7 +550,8 @@ impl Builder {
             return;
         }
         let text = if shown.is_empty() { target.clone() } else { format!(" ({target})") };
-        let look = Look { address: !shown.is_empty(), ..Look::default() };
+        let is_needed = is_other_address(&shown, &target);
+        let look = Look { address: !shown.is_empty(), is_needed, ..Look::default() };
         self.inlines.push(Inline { text, look, link: Some(target) });
     }
 
@@ -617,6 +621,27 @@ impl Builder {
         }
         self.root
     }
+}
+
+/// Whether the text of a link reads like the address of another host than the one it leads to.
+fn is_other_address(shown: &str, target: &str) -> bool {
+    /// Names that end otherwise are more often those of files, such as `main.rs`.
+    const DOMAINS: [&str; 10] = ["com", "org", "net", "edu", "gov", "io", "dev", "app", "co", "ai"];
+    let shown = shown.trim();
+    let name = shown.split(['/', '?', '#', ':']).next().unwrap_or_default();
+    let is_name = name.rsplit_once('.').is_some_and(|(_, domain)| DOMAINS.contains(&domain));
+    let address = if shown.contains("://") {
+        shown.to_owned()
+    } else if is_name || name.starts_with("www.") {
+        format!("https://{shown}")
+    } else {
+        return false;
+    };
+    let host = |address: &str| {
+        let url = Url::parse(address).ok()?;
+        Some(url.host_str()?.trim_start_matches("www.").to_owned())
+    };
+    host(&address).is_some_and(|shown| host(target).as_ref() != Some(&shown))
 }
 
 fn level_number(level: HeadingLevel) -> u8 {

@@ -316,7 +316,7 @@ impl Cx<'_> {
         let mut runs = Vec::new();
         for inline in inlines {
             let target = inline.link.as_deref().filter(|_| self.options.links).and_then(LinkTarget::new);
-            if inline.look.address && target.is_some() {
+            if inline.look.address && !inline.look.is_needed && target.is_some() {
                 continue;
             }
             let mut style = base;
