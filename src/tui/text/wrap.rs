@@ -2,8 +2,8 @@
 //!
 //! Unicode line breaking (UAX #14, through `textwrap`) finds possible breaks in the flat
 //! text; our own width decides how much fits, and
-//! byte ranges map the pieces back to runs. Web addresses stay whole
-//! if they fit on a row.
+//! byte ranges map the pieces back to runs. Web addresses and paths stay whole
+//! if they fit on a row, so that a terminal copies them in one piece.
 
 use std::ops::Range;
 
@@ -149,7 +149,12 @@ fn fill(flat: &str, room: impl Fn(usize) -> usize, cuts: &mut Vec<Range<usize>>)
     // Spaces after the last word count only if another word follows on the row.
     let mut blanks = 0;
     let mut row_has_word = false;
-    for chunk in chunks(flat, &url_ranges(flat)) {
+    let mut whole = url_ranges(flat);
+    let paths = path_ranges(flat, &whole);
+    // The rows of a longer one begin where its names do.
+    whole.extend(paths.into_iter().filter(|range| with_marks(flat, range) <= room(1)));
+    whole.sort_unstable_by_key(|range| range.start);
+    for chunk in chunks(flat, &whole) {
         let text = &flat[chunk.start..chunk.word_end];
         let word_width = width(text);
         if row_has_word && used + blanks + word_width > room(cuts.len()) {
@@ -306,6 +311,34 @@ pub(in crate::tui) fn url_ranges(flat: &str) -> Vec<Range<usize>> {
         from = colon + len.max(3);
     }
     ranges
+}
+
+/// The ranges of the paths between `urls`: ASCII characters with a slash, without quotes and brackets.
+fn path_ranges(flat: &str, urls: &[Range<usize>]) -> Vec<Range<usize>> {
+    let is_of_path = |c: char| c.is_ascii_graphic() && !"\"'`<>|(){}[],;".contains(c);
+    let mut ranges = Vec::new();
+    let mut urls = urls.iter().peekable();
+    let mut from = 0;
+    while let Some(found) = flat.get(from..).and_then(|rest| rest.find('/')) {
+        let slash = from + found;
+        let before = &flat[from..slash];
+        let start = slash - (before.len() - before.trim_end_matches(is_of_path).len());
+        let after = &flat[slash..];
+        let end = slash + after.find(|c| !is_of_path(c)).unwrap_or(after.len());
+        while urls.next_if(|url| url.end <= start).is_some() {}
+        if urls.peek().is_none_or(|url| end <= url.start) {
+            ranges.push(start..end);
+        }
+        from = end;
+    }
+    ranges
+}
+
+/// The length of a path with the marks around it, which are never on another row.
+fn with_marks(flat: &str, path: &Range<usize>) -> usize {
+    let is_mark = |c: &char| c.is_ascii_punctuation();
+    let (before, after) = (&flat[..path.start], &flat[path.end..]);
+    path.len() + before.chars().rev().take_while(is_mark).count() + after.chars().take_while(is_mark).count()
 }
 
 /// The length of an address from the `://` on that `rest` begins with.
@@ -470,7 +503,7 @@ mod tests {
         check(
             "compacted. /unpin ends that, /usr/lib too",
             12,
-            &["compacted.", "/unpin ends", "that, /usr/", "lib too"],
+            &["compacted.", "/unpin ends", "that,", "/usr/lib too"],
         );
         check("/home/me/file", 9, &["/home/me/", "file"]);
         check("see 2026-11-23T14-20_a-b.jsonl", 26, &["see", "2026-11-23T14-20_a-b.jsonl"]);
@@ -511,6 +544,16 @@ mod tests {
         check("see https://a.example/b-c/d?e=f ok", 28, &["see", "https://a.example/b-c/d?e=f", "ok"]);
         check("https://a.example/b/c", 9, &["https://a", ".example/", "b/c"]);
         check("见https://a.example。后", 18, &["见", "https://a.example", "。后"]);
+    }
+
+    #[test]
+    fn paths_stay_whole_when_they_fit() {
+        check("saved in /home/ada/notes/plan.md.", 24, &["saved in", "/home/ada/notes/plan.md."]);
+        check("see (src/tui/text/wrap.rs:12), then", 24, &["see (src/tui/text/", "wrap.rs:12), then"]);
+        check("see (src/tui/text/wrap.rs:12), then", 26, &["see", "(src/tui/text/wrap.rs:12),", "then"]);
+        check("/a/long/path/to/a/file", 12, &["/a/long/", "path/to/a/", "file"]);
+        check("见src/main.rs和src/lib.rs", 11, &["见", "src/main.rs", "和", "src/lib.rs"]);
+        check("https://a.b/c/d and src/e", 15, &["https://a.b/c/d", "and src/e"]);
     }
 
     #[test]
