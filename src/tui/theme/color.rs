@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use ratatui::style::Color;
+use ratatui::style::{Color, Style};
 
 use super::Appearance;
 use super::tokens::Kind;
@@ -302,6 +302,51 @@ pub(super) fn indexed_rgb(index: u8) -> [u8; 3] {
     }
 }
 
+/// The colours of xterm, of which users redefine many.
+const FIRST_16: [[u8; 3]; 16] = [
+    [0, 0, 0],
+    [205, 0, 0],
+    [0, 205, 0],
+    [205, 205, 0],
+    [0, 0, 238],
+    [205, 0, 205],
+    [0, 205, 205],
+    [229, 229, 229],
+    [127, 127, 127],
+    [255, 0, 0],
+    [0, 255, 0],
+    [255, 255, 0],
+    [92, 92, 255],
+    [255, 0, 255],
+    [0, 255, 255],
+    [255, 255, 255],
+];
+
+/// The style of a program's output on a terminal of `depth`. A program that sets both colours means how they differ,
+/// so both become the nearest ones.
+pub(super) fn style_of_output(style: Style, depth: ColorDepth, appearance: Appearance) -> Style {
+    let Style { fg, bg, .. } = style;
+    let shown = |color: Color, kind: Kind| {
+        let own = match color {
+            Color::Rgb(r, g, b) => ThemeColor::Rgb(r, g, b),
+            Color::Indexed(index @ 16..) => ThemeColor::Indexed(index),
+            named => return (depth != ColorDepth::None).then_some(named),
+        };
+        let is_with_both = fg.is_some() && bg.is_some();
+        match (depth, own.rgb()) {
+            (ColorDepth::Ansi, Some(rgb)) if is_with_both || kind == Kind::Background => {
+                (0..16).min_by_key(|index| distance(rgb, FIRST_16[usize::from(*index)])).map(Color::Indexed)
+            }
+            _ => own.to_terminal(depth, kind, appearance),
+        }
+    };
+    Style {
+        fg: fg.and_then(|color| shown(color, Kind::Foreground)),
+        bg: bg.and_then(|color| shown(color, Kind::Background)),
+        ..style
+    }
+}
+
 /// Squared distance, weighted by the eye's sensitivity per channel.
 fn distance(a: [u8; 3], b: [u8; 3]) -> u32 {
     let squared = |channel: usize| u32::from(a[channel].abs_diff(b[channel])).pow(2);
@@ -311,6 +356,30 @@ fn distance(a: [u8; 3], b: [u8; 3]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_has_only_colors_that_the_terminal_has() {
+        let check = |style: Style, depth: ColorDepth, expected: Style| {
+            assert_eq!(style_of_output(style, depth, Appearance::Dark), expected, "{style:?} {depth:?}");
+        };
+        let plain = Style::new();
+        let green = plain.fg(Color::Rgb(9, 200, 20)).bold();
+        check(green, ColorDepth::True, green);
+        check(green, ColorDepth::Indexed, plain.fg(Color::Indexed(40)).bold());
+        check(green, ColorDepth::Ansi, plain.fg(Color::Indexed(10)).bold());
+        check(green, ColorDepth::None, plain.bold());
+        let orange = plain.fg(Color::Indexed(208));
+        check(orange, ColorDepth::Indexed, orange);
+        check(orange, ColorDepth::Ansi, plain.fg(Color::Indexed(11)));
+        let both = plain.fg(Color::Rgb(0, 0, 0)).bg(Color::Rgb(250, 250, 250));
+        check(both, ColorDepth::Ansi, plain.fg(Color::Indexed(0)).bg(Color::Indexed(15)));
+        for named in [plain.red().on_white(), plain.fg(Color::Indexed(3))] {
+            for depth in [ColorDepth::True, ColorDepth::Indexed, ColorDepth::Ansi] {
+                check(named, depth, named);
+            }
+            check(named, ColorDepth::None, plain);
+        }
+    }
 
     #[test]
     fn no_indexed_color_is_nearer() {

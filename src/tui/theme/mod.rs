@@ -13,6 +13,7 @@ mod tokens;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ratatui::style::{Color, Style};
+use ratatui::text::Line;
 
 pub use color::ColorDepth;
 pub use load::ThemeError;
@@ -39,6 +40,7 @@ const LIGHT: &str = include_str!("../../../themes/light.json");
 pub struct Theme {
     name: String,
     appearance: Appearance,
+    depth: ColorDepth,
     colors: [Option<Color>; TABLE.len()],
     generation: u64,
 }
@@ -53,6 +55,7 @@ impl Theme {
         Ok(Self {
             name: loaded.name,
             appearance: loaded.appearance,
+            depth,
             colors: std::array::from_fn(|index| {
                 loaded.colors[index].to_terminal(depth, TABLE[index].kind, loaded.appearance)
             }),
@@ -83,6 +86,7 @@ impl Theme {
         Self {
             name: "system".to_owned(),
             appearance,
+            depth,
             colors: std::array::from_fn(|index| {
                 let color = tokens[index].to_terminal(depth, TABLE[index].kind, appearance);
                 if depth == ColorDepth::Ansi {
@@ -119,6 +123,14 @@ impl Theme {
             Kind::Background => style.bg = color,
         }
         style
+    }
+
+    /// A line of a program's output with the colours that the terminal has.
+    pub fn output(&self, mut line: Line<'static>) -> Line<'static> {
+        for span in &mut line.spans {
+            span.style = color::style_of_output(span.style, self.depth, self.appearance);
+        }
+        line
     }
 
     /// The token's colour; `None` means the terminal's default.

@@ -108,7 +108,8 @@ pub(in super::super) fn tail(
     let limit = limit.unwrap_or(usize::MAX);
     let mut from_end: Vec<Row> = Vec::new();
     while from_end.len() < limit {
-        let Some(OutputLine { shown: mut line, with_tabs }) = lines.pop() else { break };
+        let Some(OutputLine { shown, with_tabs }) = lines.pop() else { break };
+        let mut line = cx.theme.output(shown);
         line.style = style.patch(line.style);
         let mut rows = wrap.line(&line);
         keep_tabs(&mut rows, with_tabs.as_deref().unwrap_or_default());

@@ -195,7 +195,8 @@ impl<P: LineParts> LinesText<P> {
             Lines::Plain => text.split('\n').for_each(|line| add(wrap_plain(&visible(line), inner, style))),
             Lines::Output => {
                 let wrap = Wrap::new(inner);
-                for mut line in terminal_output(&visible_marks(&text)) {
+                for line in terminal_output(&visible_marks(&text)) {
+                    let mut line = theme.output(line);
                     line.style = style.patch(line.style);
                     add(wrap.line(&line));
                 }
