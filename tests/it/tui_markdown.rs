@@ -328,6 +328,12 @@ fn quotes_rules_and_html() {
 
 /// A model or a file may nest without end: it costs a row per level at most, and no stack.
 #[test]
+fn items_of_deep_lists_keep_their_bullets() {
+    let list: String = (0..16).map(|level| format!("{}- level {level}\n", "  ".repeat(level))).collect();
+    check(list.trim_end(), 60, list.trim_end());
+}
+
+#[test]
 fn blocks_nested_thousands_of_levels_deep_are_shown_in_limited_rows() {
     for depth in [40, 400, 20_000] {
         let quote = format!("{} x", ">".repeat(depth));

@@ -557,10 +557,12 @@ impl Builder {
 
     fn open(&mut self, container: Container) {
         self.close_leaf();
-        let keep = self.open.len() < MAX_DEPTH || matches!(container, Container::Item(_));
+        let is_item = |container: &Container| matches!(container, Container::Item(_));
+        let n_open = self.open.iter().filter(|open| !is_item(&open.container)).count();
+        let keep = n_open < MAX_DEPTH || is_item(&container);
         // An item needs its list: both are kept or neither.
         let is_in_list = matches!(self.open.last(), Some(Open { container: Container::List(_), .. }));
-        let keep = keep && (!matches!(container, Container::Item(_)) || is_in_list);
+        let keep = keep && (!is_item(&container) || is_in_list);
         self.kept.push(keep);
         if keep {
             self.open.push(Open { container, is_spaced: false });
