@@ -52,15 +52,17 @@ impl CodeBlock {
     }
 
     pub(super) fn open(&self, theme: &Theme, out: &mut Vec<Row>) {
-        out.push(self.fence(&[self.marks.as_str(), &self.lang].concat(), theme));
+        out.push(self.fence(&self.lang, theme));
     }
 
     pub(super) fn close(&self, theme: &Theme, out: &mut Vec<Row>) {
-        out.push(self.fence(&self.marks, theme));
+        out.push(self.fence("", theme));
     }
 
-    fn fence(&self, text: &str, theme: &Theme) -> Row {
-        let mut row = Row::styled(text, theme.style(Token::MdCodeBlockBorder));
+    /// The marks are a border, the language is read.
+    fn fence(&self, lang: &str, theme: &Theme) -> Row {
+        let marks = Run::new(&self.marks, theme.style(Token::MdCodeBlockBorder));
+        let mut row = Row::from_runs([marks, Run::new(lang, theme.style(Token::Dim))]);
         row.clip(self.width);
         row
     }
