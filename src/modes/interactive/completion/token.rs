@@ -60,9 +60,9 @@ impl<'a> Typed<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// The last word of `before`, which may be empty. A word begins after a blank, a quote, `=`
-    /// or punctuation of Chinese, Japanese and Korean, and at `@` after a letter of a script without
-    /// blanks; within quotes, blanks belong to it.
+    /// The last word of `before`, which may be empty. A word begins after a blank, a quote
+    /// or punctuation of Chinese, Japanese and Korean, after `=` or a bracket that is in no path, and at `@` after a
+    /// letter of a script without blanks; within quotes, blanks belong to it.
     pub(super) fn last(before: &'a str) -> Self {
         let word = Self::unquoted(before);
         let is_file = |token: &Self| before[before.len() - token.n_bytes..].starts_with('@');
@@ -74,12 +74,18 @@ impl<'a> Token<'a> {
     }
 
     fn unquoted(before: &'a str) -> Self {
-        let start = before
-            .rfind(is_boundary)
-            .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
-        let is_file = |&(at, _): &(usize, &str)| before[..at].chars().next_back().is_some_and(is_unspaced);
+        let after = |at: usize| at + before[at..].chars().next().map_or(0, char::len_utf8);
+        let start = before.rfind(|c| is_boundary(c) && !is_bracket(c)).map_or(0, after);
+        // Names may have brackets too: `app/(group)/[id]`.
+        let brackets = before[start..].match_indices(is_bracket).map(|(at, _)| after(start + at));
+        let starts: Vec<usize> = std::iter::once(start).chain(brackets).collect();
+        let first_part = |at: usize| before[at..].split(is_bracket).next().unwrap_or_default();
+        let in_path = starts.iter().copied().find(|at| first_part(*at).contains('/'));
+        let is_file = |(at, _): &(usize, &str)| {
+            starts.contains(at) || before[..*at].chars().next_back().is_some_and(is_unspaced)
+        };
         let file = before[start..].match_indices('@').map(|(at, found)| (start + at, found)).rfind(is_file);
-        let word = &before[file.map_or(start, |(at, _)| at)..];
+        let word = &before[file.map(|(at, _)| at).or(in_path).or(starts.last().copied()).unwrap_or(start)..];
         Self { text: word.strip_prefix('@').unwrap_or(word), n_bytes: word.len(), quote: None }
     }
 
@@ -112,9 +118,15 @@ fn is_unspaced(c: char) -> bool {
         || matches!(c, '\u{20000}'..='\u{3ffff}' | '\u{0e01}'..='\u{0e4e}')
 }
 
+/// A boundary that may also be part of a name.
+fn is_bracket(c: char) -> bool {
+    matches!(c, '=' | '(' | '[' | '{')
+}
+
 fn is_boundary(c: char) -> bool {
     c.is_whitespace()
-        || matches!(c, '"' | '\'' | '=' | '(' | '[' | '{' | '`' | '<')
+        || is_bracket(c)
+        || matches!(c, '"' | '\'' | '`' | '<')
         || matches!(c, '\u{3000}'..='\u{303f}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff1f}')
 }
 
@@ -153,6 +165,13 @@ mod tests {
         check("你好me@host.org", None);
         check("me@host.org", None);
         check("x=@a", Some(Typed::File(token("a", 2, None))));
+        for path in ["app/(auth", "app/(auth)/[id", "(auth", "[id", "a(b", "c=d", "app/(x)/@modal/p"] {
+            check(&format!("see @{path}"), Some(Typed::File(token(path, path.len() + 1, None))));
+        }
+        check("f(@a, [@b", Some(Typed::File(token("b", 2, None))));
+        check("see ./app/(au", Some(Typed::Path(token("./app/(au", 9, None))));
+        check("(./app/(au", Some(Typed::Path(token("./app/(au", 9, None))));
+        check("--out=./ap", Some(Typed::Path(token("./ap", 4, None))));
         check("see @\"my fi", Some(Typed::File(token("my fi", 7, Some('"')))));
         check("see @\"my file\" and", None);
         check("he wrote \"look at @sr", Some(Typed::File(token("sr", 3, None))));
@@ -177,6 +196,9 @@ mod tests {
         };
         check("!ls sr", token("sr", 2, None));
         check("!ls ", token("", 0, None));
+        check("cd app/(auth)/[i", token("app/(auth)/[i", 13, None));
+        check("call(src/ma", token("src/ma", 6, None));
+        check("call(ma", token("ma", 2, None));
         check("a \"b c", token("b c", 4, Some('"')));
         check("", token("", 0, None));
     }
