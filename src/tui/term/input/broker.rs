@@ -27,9 +27,11 @@ const CURSOR_LIMIT: Duration = Duration::from_secs(2);
 const ANSWER_LIMIT: Duration = Duration::from_millis(200);
 /// A terminal that has not answered after this time never will, also behind a slow connection.
 const ANSWER_AGE: Duration = Duration::from_secs(2);
-/// Maximum time between an Escape that was taken for a key and the rest of its sequence. Nobody
-/// types that fast.
+/// Maximum time between an Escape that was taken for a key and the rest of its sequence, if that comes in one
+/// piece.
 const TAIL_LIMIT: Duration = Duration::from_millis(250);
+/// The same for a byte alone, which may be a key that was typed. Nobody types that fast.
+const TAIL_BYTE_LIMIT: Duration = Duration::from_millis(60);
 /// The same for the end of a paste that such an Escape ended.
 const PASTE_END_LIMIT: Duration = Duration::from_secs(2);
 /// How long an Escape waits at least while answers are due, which all begin with one.
@@ -95,15 +97,20 @@ impl Released {
         Self { at: Instant::now(), ended_paste }
     }
 
-    /// Whether `bytes` come soon enough to be the rest of its sequence. Some are nothing else at any time.
-    fn may_begin(self, bytes: &[u8]) -> bool {
-        self.at.elapsed() < self.wait_after(bytes) || Tail::is_certain(bytes)
+    /// Whether `bytes`, of which the last `n_read` came at once, come soon enough to be the rest of its sequence. Some
+    /// are nothing else at any time.
+    fn may_begin(self, bytes: &[u8], n_read: usize) -> bool {
+        self.at.elapsed() < self.wait_after(bytes, n_read) || Tail::is_certain(bytes)
     }
 
     /// How long to wait for more after `bytes`.
-    fn wait_after(self, bytes: &[u8]) -> Duration {
+    fn wait_after(self, bytes: &[u8], n_read: usize) -> Duration {
         let is_end = self.ended_paste && b"[201~".starts_with(bytes);
-        if is_end { PASTE_END_LIMIT } else { TAIL_LIMIT }
+        match n_read {
+            _ if is_end => PASTE_END_LIMIT,
+            1 => TAIL_BYTE_LIMIT,
+            _ => TAIL_LIMIT,
+        }
     }
 }
 
@@ -348,15 +355,17 @@ impl InputBroker {
         }
         let start = self.released_start.take().filter(|(_, at)| now < *at + ANSWER_AGE);
         let start = start.filter(|(start, _)| strings::continues(start, bytes)).map(|(start, _)| start);
+        let n_read = bytes.len();
         let bytes = [start.unwrap_or_default(), std::mem::take(&mut self.tail), bytes.to_vec()].concat();
-        if let Some(released) = self.released.take().filter(|released| released.may_begin(&bytes)) {
+        if let Some(released) = self.released.take().filter(|released| released.may_begin(&bytes, n_read)) {
             let tail = Tail::of(&bytes);
             match tail {
                 // The key is known late, but its rest is not typed into the text.
                 Tail::Rest(whole) => self.parser.feed(&whole, &mut sent),
                 Tail::Beginning | Tail::Start => {
                     let now = Instant::now();
-                    let wait = if tail == Tail::Start { START_WAIT } else { released.wait_after(&bytes) };
+                    let wait =
+                        if tail == Tail::Start { START_WAIT } else { released.wait_after(&bytes, n_read) };
                     self.released = Some(Released { at: now, ..released });
                     self.escape_at = Some(now + wait);
                     self.tail = bytes;
@@ -713,9 +722,9 @@ mod tests {
         assert_eq!(late(&mut broker, b"[200~OK\x1b[201~", soon).await, [pasted]);
         assert_eq!(late(&mut broker, b"]11;rgb:1111/2222/3333\x07", soon).await, [InputEvent::Answered]);
         // Each byte by itself.
-        assert_eq!(late(&mut broker, b"[", soon).await, []);
+        assert_eq!(late(&mut broker, b"[", TAIL_BYTE_LIMIT / 2).await, []);
         for byte in b"200~O" {
-            tokio::time::advance(soon).await;
+            tokio::time::advance(TAIL_BYTE_LIMIT / 2).await;
             broker.understand(&[*byte]);
         }
         broker.understand(b"K\x1b[201~");
@@ -776,13 +785,24 @@ mod tests {
         broker.next().await.unwrap();
         broker.understand(b"1;");
         assert_eq!(std::iter::from_fn(|| broker.ready.pop_front()).count(), 2, "typed together");
-        assert_eq!(late(&mut broker, b"P", soon).await, []);
+        assert_eq!(late(&mut broker, b"P", TAIL_BYTE_LIMIT / 2).await, []);
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('P')));
         // Typed by somebody.
-        assert_eq!(late(&mut broker, b"[", soon).await, []);
+        for keys in ["[x]", "[1]", "OA", "OH", "[<5m", "P>"] {
+            broker.understand(b"\x1b");
+            assert_eq!(broker.next().await.unwrap(), key(KeyCode::Esc));
+            for typed in keys.chars() {
+                tokio::time::advance(soon).await;
+                broker.understand(&[typed as u8]);
+                let shown = tokio::time::timeout(START_WAIT * 2, broker.next()).await.unwrap().unwrap();
+                assert!(matches!(shown, InputEvent::Key(key) if key.code == KeyCode::Char(typed)), "{keys}");
+            }
+        }
+        let at_once = TAIL_BYTE_LIMIT / 2;
+        assert_eq!(late(&mut broker, b"[", at_once).await, []);
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('[')));
         assert_eq!(broker.escape_at, None);
-        assert_eq!(late(&mut broker, b"[", soon).await, []);
+        assert_eq!(late(&mut broker, b"[", at_once).await, []);
         broker.understand(b"\r");
         assert_eq!(std::iter::from_fn(|| broker.ready.pop_front()).count(), 2);
         assert_eq!(late(&mut broker, b"[A", TAIL_LIMIT).await.len(), 2);
