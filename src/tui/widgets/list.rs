@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, KeyEventKind};
 use ratatui::style::Modifier;
 
 use super::super::keymap::{Context, Keymap};
@@ -136,9 +136,12 @@ impl ListState {
         };
     }
 
-    /// Moves among `len` items, around both ends.
+    /// Moves among `len` items, around both ends unless the key is held.
     pub fn on_key(&mut self, key: &KeyEvent, keymap: &Keymap, len: usize) -> ListStep {
+        let is_held = key.kind == KeyEventKind::Repeat;
         match keymap.lookup(Context::Select, key) {
+            Some("tui.select.up") if is_held && self.selected == 0 => {}
+            Some("tui.select.down") if is_held && self.selected + 1 >= len => {}
             Some("tui.select.up") => self.select_previous(len),
             Some("tui.select.down") => self.select_next(len),
             Some("tui.select.pageUp") => self.turn_page(false, len),
@@ -200,7 +203,10 @@ impl ListState {
         let (width, theme) = (cx.width.max(1), cx.theme);
         let mut rows = vec![Row::styled("─".repeat(usize::from(width)), theme.style(Token::Border))];
         let bold = theme.style(Token::Accent).add_modifier(Modifier::BOLD);
-        rows.extend(wrap_plain_at_most(frame.title, width, TITLE_ROWS, bold));
+        // The border, a filter, one item and one row of hints come before the second row of a title.
+        let n_needed = 2 + usize::from(frame.field.is_some()) + usize::from(!frame.below.is_empty());
+        let n_title = usize::from(cx.max_rows).saturating_sub(n_needed).clamp(1, TITLE_ROWS);
+        rows.extend(wrap_plain_at_most(frame.title, width, n_title, bold));
         let mut cursor = None;
         if let Some((row, column)) = frame.field {
             cursor = u16::try_from(rows.len()).ok().map(|row| (row, column));

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
@@ -259,6 +261,9 @@ fn on_mouse(app: &mut App, mouse: &MouseEvent, has_dialog: bool, out: &mut Vec<E
             let down = mouse.kind == MouseEventKind::ScrollDown;
             let with_alt = mouse.modifiers.contains(KeyModifiers::ALT);
             let rows = view.wheel.rows(now, down, with_alt, settings.wheel_lines);
+            if app.dialogs.has_chosen() {
+                return move_in_list(app, rows, down, out);
+            }
             let rows = isize::try_from(rows).unwrap_or(1);
             view.moves.push(Move::Rows(if down { rows } else { -rows }));
         }
@@ -273,6 +278,17 @@ fn on_mouse(app: &mut App, mouse: &MouseEvent, has_dialog: bool, out: &mut Vec<E
         | MouseEventKind::Moved
         | MouseEventKind::ScrollLeft
         | MouseEventKind::ScrollRight => {}
+    }
+}
+
+/// Moves in a list like a key that is held; so the wheel works in lists on the main screen, where terminals send that.
+fn move_in_list(app: &mut App, rows: usize, down: bool, out: &mut Vec<Effect>) {
+    let code = if down { KeyCode::Down } else { KeyCode::Up };
+    let key = KeyEvent::new_with_kind(code, KeyModifiers::NONE, KeyEventKind::Repeat);
+    for _ in 0..rows {
+        if let Some(outcome) = app.dialogs.on_input(&InputEvent::Key(key), &app.keymap) {
+            app.on_dialog(outcome, out);
+        }
     }
 }
 

@@ -19,9 +19,11 @@ use crate::tui::markdown::Highlighter;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
 use crate::tui::theme::{Appearance, ColorDepth, Theme};
+use crate::tui::widgets::DialogCx;
 
 use super::super::app::AppParts;
 use super::super::keybindings;
+use super::super::overlays::ForkPoints;
 use super::super::sections::{self, ReadEffect};
 use super::super::transcript::{Transcript, ViewSettings};
 use super::*;
@@ -608,6 +610,24 @@ fn the_wheel_scrolls_as_the_setting_says() {
     );
     stage.mouse(MouseEventKind::ScrollDown, 3, 3);
     assert_eq!(stage.view().top, None);
+}
+
+#[test]
+fn the_wheel_moves_in_a_list_and_stops_at_its_ends() {
+    let mut stage = Stage::numbered(30, 6).settings(|settings| settings.fullscreen.wheel_lines = Some(2));
+    let prompts = (0..5).map(|n| (EntryId::new(&n.to_string()), format!("prompt {n}"))).collect();
+    stage.app.dialogs.show(ForkPoints::new(&stage.app.session.id.clone(), prompts));
+    let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+    let mut turn = |down: bool| {
+        stage.mouse(if down { MouseEventKind::ScrollDown } else { MouseEventKind::ScrollUp }, 3, 3);
+        let cx = DialogCx { width: 60, max_rows: 20, theme: &theme, keymap: &stage.app.keymap };
+        let (rows, _) = stage.app.dialogs.render(&cx).unwrap();
+        let selected = rows.iter().map(Row::text).find(|row| row.starts_with('→')).unwrap();
+        selected.trim_end().chars().next_back().unwrap()
+    };
+    let order: String = [false, false, false, false, true, true, true].map(&mut turn).into_iter().collect();
+    assert_eq!(order, "2000244");
+    assert_eq!(stage.view().top, None, "the transcript stays");
 }
 
 #[test]

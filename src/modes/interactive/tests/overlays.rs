@@ -401,6 +401,14 @@ fn report_follows_every_size() {
 }
 
 #[test]
+fn small_lists_name_the_way_out() {
+    for name in ["fork", "sessions", "outputs", "theme", "tree"] {
+        let screen = open(name).screen(20, 5);
+        assert!(screen[4].contains("esc"), "{name}: {screen:#?}");
+    }
+}
+
+#[test]
 fn wheel_scrolls_a_report_and_not_what_is_behind_it() {
     let mut stage = open("hotkeys");
     let first = stage.screen(80, 24);
