@@ -90,18 +90,19 @@ pub(super) struct Preview {
 
 /// Reads the header and the end of a large session file; `None` if the
 /// session is new or small enough to open at once.
-pub(super) fn preview(open: &OpenSession) -> Result<Option<Preview>, OpenError> {
+pub(super) fn preview(open: &OpenSession, cwd: &Path) -> Result<Option<Preview>, OpenError> {
     let OpenSession::File(path) = open else { return Ok(None) };
     let len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     if len <= LARGE_BYTES {
         return Ok(None);
     }
     let header = store::read_header(path).ok_or_else(|| OpenError::NotASession { path: path.clone() })?;
-    if !header.cwd.is_empty() && !Path::new(&header.cwd).is_dir() {
+    let cwd = directory(&header.cwd, cwd);
+    if !cwd.is_dir() {
         return Err(OpenError::NoDirectory { cwd: header.cwd });
     }
     let tail = SessionStore::peek_tail(path).unwrap_or_default();
-    Ok(Some(Preview { id: header.id, cwd: PathBuf::from(header.cwd), tail }))
+    Ok(Some(Preview { id: header.id, cwd, tail }))
 }
 
 /// Opens a session without blocking the caller's thread. `overrides` are the trust
@@ -152,7 +153,7 @@ fn open_blocking(
         }
         OpenSession::File(path) => SessionStore::open_on(disk, &path, header)?,
     };
-    let cwd = if store.header().cwd.is_empty() { cwd } else { PathBuf::from(&store.header().cwd) };
+    let cwd = directory(&store.header().cwd, &cwd);
     if !cwd.is_dir() {
         return Err(OpenError::NoDirectory { cwd: cwd.display().to_string() });
     }
@@ -199,6 +200,13 @@ fn append_deferred(
         }
     }
     deferred
+}
+
+/// The directory that a header names, for a pi in `cwd`. A header has only text, so a path with other bytes is known
+/// in its directory alone.
+fn directory(header_cwd: &str, cwd: &Path) -> PathBuf {
+    let is_here = header_cwd.is_empty() || header_cwd == cwd.to_string_lossy();
+    if is_here { cwd.to_owned() } else { PathBuf::from(header_cwd) }
 }
 
 pub(super) fn new_header(cwd: &Path, now_ms: u64) -> Header {

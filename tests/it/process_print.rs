@@ -534,6 +534,22 @@ fn the_directory_of_a_session_must_exist() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_directory_whose_name_is_no_text_has_sessions_too() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let home = TestHome::new();
+    let odd = home.project().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&odd).unwrap();
+    for args in [["-p", "create hello.txt with hello world"], ["-cp", "create b.txt with b"]] {
+        let output = pi(&home).args(["--model", "demo/pi"]).args(args).current_dir(&odd).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    assert!(odd.join("hello.txt").exists() && odd.join("b.txt").exists());
+    assert_eq!(home.sessions().len(), 1, "continued");
+}
+
+#[test]
 fn models_are_listed_and_searched() {
     let home = TestHome::new();
     let output = pi(&home).args(["--list-models", "OPUS-5"]).env("ANTHROPIC_API_KEY", "k").output().unwrap();

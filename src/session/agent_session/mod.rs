@@ -100,7 +100,7 @@ pub async fn start(
     let (subscriber, events) = Subscriber::new(deltas);
     let settings = services.settings.for_session(ProjectSettings::default());
     let (selection, _) = model_control::initial(&services, &settings.get().values, &Selected::default());
-    if let Some(preview) = open::preview(&open)? {
+    if let Some(preview) = open::preview(&open, &cwd)? {
         let instead_of_demo = services.instead_of_demo(&selection.model);
         let state = SessionState::of(&selection.model, &preview.cwd);
         let (id, settings_now) = (preview.id, settings.get());

@@ -96,7 +96,8 @@ pub(in crate::session) fn works_in(header_cwd: &str, folder: &Path, cwd: &Path) 
     if header_cwd.is_empty() {
         return folder.file_name() == project_folder(Path::new(""), cwd).file_name();
     }
-    lexical(Path::new(header_cwd)) == lexical(cwd)
+    // A header has only text.
+    lexical(Path::new(header_cwd)) == lexical(Path::new(&*cwd.to_string_lossy()))
 }
 
 fn lexical(path: &Path) -> PathBuf {
