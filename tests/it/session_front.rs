@@ -259,6 +259,13 @@ async fn a_setting_that_cannot_be_saved_counts_for_its_session() {
     let lines = session.waiting();
     assert!(lines.iter().any(|line| line.starts_with("Error: the setting was not saved")), "{lines:?}");
     assert_eq!(fs::read_to_string(bench.settings_file()).unwrap(), "{ broken");
+    session.request(change("quietStartup", json!(true))).await.unwrap();
+    let lines = session.waiting();
+    assert!(!lines.iter().any(|line| line.contains("Restart pi")), "{lines:?}");
+    fs::write(bench.settings_file(), "{}").unwrap();
+    session.request(change("quietStartup", json!(false))).await.unwrap();
+    let lines = session.waiting();
+    assert!(lines.iter().any(|line| line.contains("Restart pi")), "{lines:?}");
 }
 
 #[tokio::test]

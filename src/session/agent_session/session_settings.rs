@@ -44,14 +44,16 @@ impl SessionSettings {
     /// Applies changes at once, then saves them.
     pub(super) async fn change(session: &mut AgentSession, changes: Vec<SettingChange>) {
         let write = session.settings.live.change(changes);
-        Self::follow(session);
+        let keys = session.settings.watch.take().unwrap_or_default();
+        Self::apply_now(session, &keys);
         let error = match tokio::task::spawn_blocking(move || write.save()).await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string()),
             Err(error) => Some(error.to_string()),
         };
-        if let Some(error) = error {
-            session.outbox.notice(NoticeLevel::Error, error);
+        match error {
+            Some(error) => session.outbox.notice(NoticeLevel::Error, error),
+            None => session.settings.report_late(&keys),
         }
         Self::follow(session);
     }
@@ -65,6 +67,11 @@ impl SessionSettings {
 
     /// Applies the new values of `keys` to all parts of `session`.
     pub(super) fn apply(session: &mut AgentSession, keys: Vec<&'static str>) {
+        Self::apply_now(session, &keys);
+        session.settings.report_late(&keys);
+    }
+
+    fn apply_now(session: &mut AgentSession, keys: &[&'static str]) {
         let settings = session.settings.get();
         session.queue.configure(&settings.values);
         session.budget.configure(&settings.values.budget);
@@ -79,13 +86,13 @@ impl SessionSettings {
             session.model.show(state);
             session.settings.show(state);
         });
-        session.settings.report(keys);
+        session.outbox.send(SessionEvent::SettingsChanged { keys: keys.into() });
     }
 
-    fn report(&self, keys: Vec<&'static str>) {
+    /// Names those of `keys` that a later start applies.
+    fn report_late(&self, keys: &[&'static str]) {
         let late: Vec<&str> =
             keys.iter().copied().filter(|key| Row::find(key).is_some_and(|row| row.at_start)).collect();
-        self.outbox.send(SessionEvent::SettingsChanged { keys: keys.into() });
         if !late.is_empty() {
             let text = format!("Restart pi to apply the changed settings: {}.", late.join(", "));
             self.outbox.notice(NoticeLevel::Info, text);
