@@ -39,6 +39,8 @@ pub(crate) fn put_session(
 ) -> PathBuf {
     let folder = project_folder(&home.agent().join("sessions"), cwd);
     fs::create_dir_all(&folder).unwrap();
+    let time = UNIX_EPOCH.elapsed().unwrap() - Duration::from_secs(age_days * 86_400 + 60);
+    let time_ms = u64::try_from(time.as_millis()).unwrap();
     let mut text = json!({"type": "session", "version": 3, "id": id, "timestamp": "2025-11-21T09:23:47.280Z", "cwd": cwd}).to_string() + "\n";
     for (at, (role, said)) in messages.iter().enumerate() {
         let parent = at.checked_sub(1).map(|at| format!("m{at}"));
@@ -46,15 +48,13 @@ pub(crate) fn put_session(
             json!({"type": "session_info", "id": format!("m{at}"), "parentId": parent, "timestamp": "2025-11-21T09:23:47.280Z", "name": said})
         } else {
             let content = json!([{"type": "text", "text": said}]);
-            json!({"type": "message", "id": format!("m{at}"), "parentId": parent, "timestamp": "2025-11-21T09:23:47.280Z", "message": {"role": role, "content": content, "api": "openai-completions", "provider": "acme", "model": "m-1", "stopReason": "stop", "timestamp": 1}})
+            json!({"type": "message", "id": format!("m{at}"), "parentId": parent, "timestamp": "2025-11-21T09:23:47.280Z", "message": {"role": role, "content": content, "api": "openai-completions", "provider": "acme", "model": "m-1", "stopReason": "stop", "timestamp": time_ms}})
         };
         text.push_str(&(line.to_string() + "\n"));
     }
     let path = folder.join(format!("2025-11-21T09-23-47-280Z_{id}.jsonl"));
     fs::write(&path, text).unwrap();
-    let now = UNIX_EPOCH.elapsed().unwrap();
-    let time = UNIX_EPOCH + now - Duration::from_secs(age_days * 86_400 + 60);
-    File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+    File::options().append(true).open(&path).unwrap().set_modified(UNIX_EPOCH + time).unwrap();
     path
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::ai;
+use crate::util::clock;
 
 use super::super::resources::SkillBlock;
 use super::super::store::{self, End, Stamp};
@@ -26,6 +27,8 @@ pub(super) struct Facts {
     pub(super) first_message: Option<String>,
     /// Number of entries that are messages, except those of the system.
     pub(super) n_messages: usize,
+    /// Time of the newest prompt or answer.
+    pub(super) last_message_ms: Option<u64>,
 }
 
 /// The facts of the header.
@@ -161,7 +164,7 @@ impl Facts {
                 self.head = Some(Head {
                     id: header.id,
                     cwd: header.cwd,
-                    created_ms: crate::util::clock::parse_iso8601(&header.timestamp),
+                    created_ms: clock::parse_iso8601(&header.timestamp),
                     parent: header.parent_session,
                 });
                 return true;
@@ -194,6 +197,13 @@ impl Facts {
             texts(id, Author::Summary, &summary);
         }
         let Some(message) = line.message else { return Some(()) };
+        if matches!(message.role.as_ref(), "user" | "assistant") {
+            let time_ms = message
+                .timestamp
+                .and_then(milliseconds)
+                .or_else(|| line.timestamp.and_then(string).and_then(|time| clock::parse_iso8601(&time)));
+            self.last_message_ms = self.last_message_ms.max(time_ms);
+        }
         // Nobody counts those among what was said.
         self.n_messages += usize::from(message.role != "system");
         match message.role.as_ref() {
@@ -246,6 +256,8 @@ struct Line<'a> {
     #[serde(borrow, default)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     message: Option<LineMessage<'a>>,
     #[serde(borrow, default)]
     name: Option<&'a RawValue>,
@@ -257,6 +269,8 @@ struct Line<'a> {
 struct LineMessage<'a> {
     #[serde(borrow, default)]
     role: Cow<'a, str>,
+    #[serde(borrow, default)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -284,6 +298,11 @@ fn content_text(content: &RawValue) -> String {
         .filter_map(|block| block.text.and_then(string))
         .collect();
     texts.join("\n")
+}
+
+/// The time in `value`, in whole milliseconds since the Unix epoch; `None` if it is something else.
+fn milliseconds(value: &RawValue) -> Option<u64> {
+    serde_json::from_str(value.get()).ok().filter(|time_ms| *time_ms > 0)
 }
 
 /// The string in `value`; `None` if it is something else.

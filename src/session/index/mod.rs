@@ -46,7 +46,8 @@ pub struct SessionSummary {
     pub n_messages: usize,
     /// When it began, milliseconds since the Unix epoch, if the header contains it.
     pub created_ms: Option<u64>,
-    /// Last change, milliseconds since the Unix epoch.
+    /// Time of the newest prompt or answer, milliseconds since the Unix epoch. Without one it is
+    /// when the session began, or else the time of the file.
     pub modified_ms: u64,
     /// The file it was forked from.
     pub parent: Option<PathBuf>,
@@ -125,20 +126,19 @@ impl SessionIndex {
     /// At most `max` sessions of `scope` that have not changed since the cache was written, the
     /// latest first. Looks at no other files; what changed since may be later. Blocks.
     pub fn latest_unchanged(&self, scope: &SessionScope, max: usize) -> Vec<SessionSummary> {
-        let mut rows: Vec<(&OsString, &Stamp)> =
-            self.rows.iter().map(|(path, row)| (path, &row.stamp)).collect();
-        rows.sort_unstable_by_key(|(path, stamp)| (Reverse(stamp.mtime_ns), *path));
+        let mut rows: Vec<(&OsString, &Row)> = self.rows.iter().collect();
+        rows.sort_unstable_by_key(|(path, row)| (Reverse(row.modified_ms()), *path));
         let is_unchanged = |path: &OsString, stamp: &Stamp| {
             fs::metadata(path).is_ok_and(|metadata| Stamp::of(&metadata) == *stamp)
         };
-        let sessions = rows.into_iter().filter_map(|(path, stamp)| {
+        let sessions = rows.into_iter().filter_map(|(path, row)| {
             let session = self.summary(path.as_ref(), scope)?;
-            is_unchanged(path, stamp).then_some(session)
+            is_unchanged(path, &row.stamp).then_some(session)
         });
         sessions.take(max).collect()
     }
 
-    /// Reads the sessions of `scope` that changed, the latest first, and passes all of
+    /// Reads the sessions of `scope` that changed, the last changed first, and passes all of
     /// them to `on_rows`: the known ones at once, then the others as they are read.
     /// Blocks; asks `is_cancelled` before each file and during long ones.
     pub fn refresh(
@@ -265,7 +265,7 @@ impl SessionIndex {
             first_message: row.facts.first_message.clone(),
             n_messages: row.facts.n_messages,
             created_ms: head.created_ms,
-            modified_ms: head.created_ms.unwrap_or_default().max(row.stamp.modified_ms()),
+            modified_ms: row.modified_ms(),
             parent: head.parent.as_ref().map(PathBuf::from),
         })
     }

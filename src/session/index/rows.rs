@@ -32,6 +32,12 @@ impl Row {
     pub(super) fn as_earlier(&self) -> Earlier<'_> {
         Earlier { stamp: &self.stamp, facts: &self.facts, end: self.end }
     }
+
+    /// What [`SessionSummary::modified_ms`](super::SessionSummary::modified_ms) is.
+    pub(super) fn modified_ms(&self) -> u64 {
+        let created_ms = self.facts.head.as_ref().and_then(|head| head.created_ms);
+        self.facts.last_message_ms.or(created_ms).unwrap_or_else(|| self.stamp.modified_ms())
+    }
 }
 
 /// The rows by the path of the session: as bytes, because the hash of a [`Path`] takes its
@@ -49,7 +55,7 @@ struct FileHead {
 
 const TYPE: &str = "pi-session-index";
 /// Changes with the meaning of rows or packs.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Reads the rows in `file`; paths are relative to `root`.
 pub(super) fn load(file: &Path, root: &Path) -> Rows {

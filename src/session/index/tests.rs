@@ -62,8 +62,13 @@ impl Bench {
 }
 
 fn message(id: &str, role: &str, text: &str) -> String {
+    message_at(1, id, role, text)
+}
+
+/// A message of a time in milliseconds.
+fn message_at(time_ms: u64, id: &str, role: &str, text: &str) -> String {
     let content = json!([{"type": "text", "text": text}]);
-    json!({"type": "message", "id": id, "parentId": null, "timestamp": "2026-11-21T09:23:47.445Z", "message": {"role": role, "content": content, "timestamp": 1}})
+    json!({"type": "message", "id": id, "parentId": null, "timestamp": "2026-11-21T09:23:47.445Z", "message": {"role": role, "content": content, "timestamp": time_ms}})
         .to_string()
         + "\n"
 }
@@ -111,8 +116,9 @@ fn sessions_that_have_not_changed_are_known_before_any_folder_is_read() {
     let bench = Bench::new();
     let paths: Vec<PathBuf> = (0..5)
         .map(|n| {
-            let path = bench.session(&format!("s{n}"), &[message("m", "user", "said")]);
-            set_modified(&path, 1_000_000 + n);
+            // The times of the files are the other way round.
+            let path = bench.session(&format!("s{n}"), &[message_at(1_000 + n, "m", "user", "said")]);
+            set_modified(&path, 1_000_000 - n);
             path
         })
         .collect();
@@ -197,6 +203,51 @@ fn replaced_rewritten_or_torn_session_is_read_from_its_beginning() {
     assert_eq!(found(&mut refreshed(&bench), "torn"), ["Message s user c [torn]"]);
 }
 
+#[test]
+fn session_is_as_recent_as_its_newest_prompt_or_answer() {
+    let bench = Bench::new();
+    let check = |name: &str, lines: &[String], expected_ms: u64| {
+        bench.session(name, lines);
+        let sessions = refreshed(&bench).sessions(&SessionScope::All);
+        let session = sessions.iter().find(|session| session.id == name).unwrap();
+        assert_eq!(session.modified_ms, expected_ms, "{name}");
+    };
+    let began_ms = crate::util::clock::parse_iso8601("2026-11-21T09:23:47.280Z").unwrap();
+    check("answered", &[message_at(7, "a", "user", "x"), message_at(9, "b", "assistant", "y")], 9);
+    check("renamed", &[message_at(7, "a", "user", "x"), info("Name")], 7);
+    check("result", &[message_at(7, "a", "user", "x"), message_at(9, "b", "toolResult", "y")], 7);
+    check("out of order", &[message_at(9, "a", "user", "x"), message_at(7, "b", "assistant", "y")], 9);
+    check("empty", &[info("Name")], began_ms);
+    let line = message_at(7, "a", "user", "x");
+    let without = |time: &str| line.replace("\"timestamp\":7", time);
+    check("untimed", &[without("\"of\":7")], began_ms + 165);
+    check("of text", &[without("\"timestamp\":\"7\"")], began_ms + 165);
+    check("giant", &[without("\"timestamp\":1e300")], began_ms + 165);
+    // No header tells the time either.
+    let path = bench.path("bare");
+    fs::write(&path, r#"{"type":"session","version":3,"id":"bare","timestamp":"","cwd":"/w"}"#).unwrap();
+    set_modified(&path, 4_000_000_000);
+    let sessions = refreshed(&bench).sessions(&SessionScope::All);
+    assert_eq!((sessions[0].id.as_str(), sessions[0].modified_ms), ("bare", 4_000_000_000_000));
+}
+
+#[test]
+fn renaming_a_session_leaves_it_in_its_place() {
+    let bench = Bench::new();
+    let old = bench.session("old", &[message_at(7, "a", "user", "x")]);
+    bench.session("new", &[message_at(9, "a", "user", "x")]);
+    bench.refresh();
+    store::rename_session(&old, "Named", 4_000_000_000_000).unwrap();
+    // Another program may have named it, long ago or in the future.
+    for time_s in [1, 4_000_000_000] {
+        set_modified(&old, time_s);
+        let sessions = refreshed(&bench).sessions(&SessionScope::All);
+        let ids = sessions.iter().map(|session| session.id.as_str()).collect::<Vec<_>>();
+        assert_eq!(ids, ["new", "old"]);
+        assert_eq!((sessions[1].name.as_deref(), sessions[1].modified_ms), (Some("Named"), 7));
+    }
+}
+
 /// Replaces the first `old` in a file by `new`, which is as long.
 fn replace(file: &Path, old: &str, new: &str) {
     let mut bytes = fs::read(file).unwrap();
@@ -224,7 +275,7 @@ fn index_that_is_damaged_or_of_another_version_is_rebuilt() {
     check("empty", &|file| fs::write(file, "").unwrap());
     check("foreign", &|file| fs::write(file, "{\"type\":\"notes\"}\n[1]\n").unwrap());
     check("newer", &|file| {
-        replace(file, "\"version\":3", "\"version\":4");
+        replace(file, "\"version\":4", "\"version\":5");
     });
     check("truncated", &|file| {
         let bytes = fs::read(file).unwrap();
@@ -330,17 +381,15 @@ fn cancelled_refresh_keeps_what_it_has_and_is_continued() {
 #[test]
 fn words_are_found_in_any_case_and_form() {
     let bench = Bench::new();
-    let path = bench.session(
+    bench.session(
         "s-1",
         &[
-            message("a", "user", "Fix the  Größe of the WIDGET\nin src/main.rs"),
+            message_at(2, "a", "user", "Fix the  Größe of the WIDGET\nin src/main.rs"),
             message("b", "assistant", "Done: cafe\u{301} and Привет"),
             message("c", "toolResult", "secret output"),
         ],
     );
-    set_modified(&path, 4_000_000_100);
-    let path = bench.session("s-2", &[message("d", "user", "another widget"), info("Widget work")]);
-    set_modified(&path, 4_000_000_000);
+    bench.session("s-2", &[message("d", "user", "another widget"), info("Widget work")]);
     let mut index = refreshed(&bench);
     let mut check =
         |query: &str, expected: &[&str]| assert_eq!(found(&mut index, query), expected, "{query}");
