@@ -978,11 +978,24 @@ async fn reload_follows_the_files_of_the_user() {
     assert_eq!(problems, 1, "{}", rows.join("\n"));
     pty.keys("\x19");
     pty.wait_text("thinking is hidden");
-    wait_for_files(&home.agent(), "the setting on the disk", || {
-        let stored = fs::read_to_string(&settings).unwrap_or_default();
-        serde_json::from_str(&stored).unwrap_or(json!(null))
-            == json!({"theme": "nope", "novel": 1, "hideThinkingBlock": true})
-    });
+    let wait_until_stored = |is_hidden: bool| {
+        wait_for_files(&home.agent(), "the setting on the disk", || {
+            let stored = fs::read_to_string(&settings).unwrap_or_default();
+            serde_json::from_str(&stored).unwrap_or(json!(null))
+                == json!({"theme": "nope", "novel": 1, "hideThinkingBlock": is_hidden})
+        });
+    };
+    wait_until_stored(true);
+    // What cannot be read changes nothing, and pi says so.
+    fs::write(home.agent().join("keybindings.json"), "{ bad").unwrap();
+    pty.keys("/reload\r");
+    pty.wait_text("the keys read before stay");
+    pty.keys("\x19");
+    pty.wait_text("thinking is shown");
+    wait_until_stored(false);
+    fs::write(&settings, "{ bad").unwrap();
+    pty.keys("/reload\r");
+    pty.wait_text("settings read before stay");
 }
 
 #[tokio::test(flavor = "multi_thread")]

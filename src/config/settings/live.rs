@@ -117,7 +117,8 @@ impl ProjectSettings {
     /// Reads `.pi/settings.json` of a trusted project; also returns its problems, one
     /// line each. Blocks.
     pub fn load(cwd: &Path) -> (Self, Vec<String>) {
-        let (values, problems) = read(&cwd.join(".pi").join("settings.json"), Layer::Project);
+        let path = cwd.join(".pi").join("settings.json");
+        let (values, problems) = read(&path, Layer::Project, "the settings of the project do not apply");
         (Self { values: values.unwrap_or_default() }, problems)
     }
 
@@ -137,11 +138,12 @@ impl ProjectSettings {
     }
 }
 
-/// The valid values of a file, if it is readable, and its problems.
-fn read(path: &Path, layer: Layer) -> (Option<Map<String, Value>>, Vec<String>) {
+/// The valid values of a file, if it is readable, and its problems. `otherwise` says what applies
+/// if it is not.
+fn read(path: &Path, layer: Layer, otherwise: &str) -> (Option<Map<String, Value>>, Vec<String>) {
     let file = SettingsFile::load(path.to_owned());
     if let Some(problem) = file.problem() {
-        return (None, vec![problem.to_owned()]);
+        return (None, vec![format!("{problem}; {otherwise}")]);
     }
     let (values, wrong) = layers::checked(file.values(), layer);
     let place = |key: &str| match file.line_of(key) {
@@ -158,7 +160,7 @@ impl LiveSettings {
     /// Reads the user's file at `path`; also returns its problems, one line each. `flags`
     /// are the command line layer. Blocks.
     pub fn load(path: PathBuf, flags: impl IntoIterator<Item = SettingChange>) -> (Self, Vec<String>) {
-        let (user, problems) = read(&path, Layer::User);
+        let (user, problems) = read(&path, Layer::User, "pi starts with the default settings");
         let mut command_line = Map::new();
         for flag in flags {
             layers::set(&mut command_line, flag.key, flag.value.as_ref());
@@ -219,7 +221,7 @@ impl LiveSettings {
     /// Returns problems, one line each. Blocks.
     pub fn reload(&self) -> Vec<String> {
         let writing = lock(&self.shared.writing);
-        let (user, problems) = read(&self.shared.path, Layer::User);
+        let (user, problems) = read(&self.shared.path, Layer::User, "the settings read before stay");
         if let Some(user) = user {
             lock(&self.shared.base).user = user;
             lock(&self.view.own).session.clear();
@@ -449,8 +451,15 @@ mod tests {
         assert_eq!(watch.take(), Some(vec!["theme", "retry.maxRetries"]));
         assert_eq!(watch.take(), None);
         fs::write(world.user(), "{ broken").unwrap();
-        assert!(live.reload()[0].contains("line 1"));
+        let broken = format!("{}: key must be a string at line 1 column 3", world.user().display());
+        assert_eq!(live.reload(), [format!("{broken}; the settings read before stay")]);
         assert_eq!(theme(&live).0, "light");
+        let (fresh, problems) = LiveSettings::load(world.user(), []);
+        assert_eq!(problems, [format!("{broken}; pi starts with the default settings")]);
+        assert_eq!(theme(&fresh).1, Layer::BuiltIn);
+        world.project("{ broken");
+        let (_, problems) = ProjectSettings::load(world.folder.path());
+        assert!(problems[0].ends_with("; the settings of the project do not apply"), "{problems:?}");
     }
 
     #[test]

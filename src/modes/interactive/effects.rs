@@ -315,7 +315,7 @@ impl Effects {
             let loaded = tokio::task::spawn_blocking(move || keybindings::load(&dirs, platform)).await;
             let (keymap, problems) = match loaded.map_err(|error| error.to_string()).flatten() {
                 Ok((keymap, problems)) => (Some(keymap), problems),
-                Err(problem) => (None, vec![problem]),
+                Err(problem) => (None, vec![problem + keybindings::KEYS_STAY]),
             };
             drop(done.send(EffectDone::Reloaded { problems, keymap }));
         });

@@ -21,11 +21,17 @@ pub(super) fn platform(env: &Env) -> Platform {
     }
 }
 
+/// Added to the error of a start.
+pub(super) const DEFAULTS_APPLY: &str = "; pi starts with the default keys";
+/// Added to the error of a reload.
+pub(super) const KEYS_STAY: &str = "; the keys read before stay";
+
 /// The keys with the overrides of the file, and problems with these, one line each.
 /// Blocks.
 ///
 /// # Errors
-/// If the file cannot be parsed.
+/// If the file cannot be read or parsed. The caller adds which keys apply then: [`DEFAULTS_APPLY`]
+/// or [`KEYS_STAY`].
 pub(super) fn load(dirs: &Dirs, platform: Platform) -> Result<(Keymap, Vec<String>), String> {
     let path = dirs.keybindings_file();
     let named = |problem: &dyn fmt::Display| format!("{}: {problem}", dirs.display(&path));
@@ -52,10 +58,7 @@ pub(super) fn load(dirs: &Dirs, platform: Platform) -> Result<(Keymap, Vec<Strin
             Ok((keymap, problems))
         }
         Ok(_) => Err(named(&"expected an object")),
-        Err(error) => Err(named(&format!(
-            "this is not valid JSON, so the default keys apply: {}",
-            json_problem(&error)
-        ))),
+        Err(error) => Err(named(&format!("this is not valid JSON: {}", json_problem(&error)))),
     }
 }
 
@@ -79,11 +82,27 @@ mod tests {
 
     #[track_caller]
     fn problems(file: &str) -> Vec<String> {
+        loaded(file).unwrap().1
+    }
+
+    fn loaded(file: &str) -> Result<(Keymap, Vec<String>), String> {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::new(&Env::of(&[("HOME", home.path().to_str().unwrap())]));
         fs::create_dir_all(dirs.keybindings_file().parent().unwrap()).unwrap();
         fs::write(dirs.keybindings_file(), file).unwrap();
-        load(&dirs, Platform::Unix).unwrap().1
+        load(&dirs, Platform::Unix)
+    }
+
+    #[test]
+    fn a_file_that_is_no_object_is_named_and_nothing_is_said_of_the_keys_that_apply() {
+        let check = |file: &str, expected: &str| {
+            assert_eq!(loaded(file).unwrap_err(), format!("~/.pi/agent/keybindings.json: {expected}"));
+        };
+        check("{ bad", "this is not valid JSON: key must be a string at line 1 column 3");
+        check("{", "this is not valid JSON: the file ends at line 1, column 1, before its JSON is complete");
+        for file in ["[]", "\"x\"", "null"] {
+            check(file, "expected an object");
+        }
     }
 
     #[test]

@@ -211,8 +211,9 @@ fn app(
 ) -> App {
     let services = &start.services;
     let platform = keybindings::platform(&start.env);
-    let (keymap, wrong) = keybindings::load(&services.dirs, platform)
-        .unwrap_or_else(|problem| (keybindings::keymap_of(platform), vec![problem]));
+    let (keymap, wrong) = keybindings::load(&services.dirs, platform).unwrap_or_else(|problem| {
+        (keybindings::keymap_of(platform), vec![problem + keybindings::DEFAULTS_APPLY])
+    });
     problems.extend(wrong);
     let models = ModelChoice::of(&services.usable_models());
     let home = services.dirs.home.clone();

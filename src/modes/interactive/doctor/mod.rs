@@ -221,7 +221,7 @@ impl Report {
         self.section("Files", ["File", "Where"], rows);
         match keybindings::load(dirs, keybindings::platform(input.env)) {
             Ok((_, problems)) => self.advice.extend(problems),
-            Err(problem) => self.advice.push(problem),
+            Err(problem) => self.advice.push(problem + keybindings::DEFAULTS_APPLY),
         }
         let (looks, named) = (Looks { env: input.env, dirs }, ResourceOptions::default());
         let (settings, project) = (input.settings, input.project);
