@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::config::Env;
 use crate::modes::{self, ListedSession, UsageError};
-use crate::session::{HitRank, SearchHit, SearchQuery, SessionIndex};
+use crate::session::{SearchHit, SearchQuery, SessionIndex};
 use crate::util::clock::Clock;
 use crate::util::paths;
 
@@ -99,9 +99,9 @@ fn parse(text: &str) -> anyhow::Result<SearchQuery> {
     Ok(query.ok_or_else(|| UsageError::new("--search needs at least one word"))?)
 }
 
-/// Hits in names first, then by time.
+/// Hits in names first and those in ids and directories last, each by time.
 fn by_rank(mut hits: Vec<SearchHit>) -> Vec<ListedSession> {
-    // Stable: hits of one rank stay in order.
-    hits.sort_by_key(|hit| hit.rank != HitRank::Name);
+    // Stable: hits of one place stay in order.
+    hits.sort_by_key(|hit| hit.rank.place());
     hits.into_iter().map(ListedSession::from).collect()
 }

@@ -36,15 +36,28 @@ pub struct MessageHit {
     pub snippet: Snippet,
 }
 
-/// The order of hits; hits of one rank are ordered by time.
+/// How well a session fits; see [`HitRank::place`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HitRank {
     /// All words are in the name.
     Name,
     /// One message contains all words.
     Message,
-    /// The words are in several places.
+    /// The words are in several messages, or in messages and the name.
     Session,
+    /// A word is only in the id or the directory.
+    Header,
+}
+
+impl HitRank {
+    /// Hits with a smaller place come first; those with the same one are ordered by time.
+    pub fn place(self) -> u8 {
+        match self {
+            Self::Name => 0,
+            Self::Message | Self::Session => 1,
+            Self::Header => 2,
+        }
+    }
 }
 
 /// A line of text around the first match.
@@ -211,7 +224,8 @@ impl<'q> SessionScan<'q> {
         let rank = match () {
             () if self.in_name == all => HitRank::Name,
             () if self.in_best == all => HitRank::Message,
-            () => HitRank::Session,
+            () if self.in_name | self.in_messages == all => HitRank::Session,
+            () => HitRank::Header,
         };
         Some(SearchHit { session, rank, message: self.best, n_messages: self.n_messages })
     }

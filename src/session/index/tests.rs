@@ -410,7 +410,9 @@ fn words_are_found_in_any_case_and_form() {
     check("mainxrs", &[]);
     check("re:^fix.*the\\b", &["Message s-1 user a [Fix the Größe of the] WIDGET in src/main.rs"]);
     check("secret", &[]);
-    check("s-2", &["Session s-2"]);
+    check("s-2", &["Header s-2"]);
+    check("another s-2", &["Header s-2 user d [another] widget"]);
+    check("another work", &["Session s-2 user d [another] widget"]);
     assert!(SearchQuery::parse("  ").unwrap().is_none());
     let error = SearchQuery::parse("re:(a").unwrap_err();
     assert_eq!(error.to_string(), "invalid regular expression: unclosed group");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::session::{Deleted, EntryId, HitRank, SearchHit, SessionSummary};
+use crate::session::{Deleted, EntryId, SearchHit, SessionSummary};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
@@ -156,7 +156,7 @@ impl SessionsDialog {
             let shown = |hit: &SearchHit| !only_named || hit.session.name.is_some();
             let mut places: Vec<usize> = (0..self.hits.len()).filter(|at| shown(&self.hits[*at])).collect();
             // Stable: the latest stays first.
-            places.sort_by_key(|at| self.hits[*at].rank != HitRank::Name);
+            places.sort_by_key(|at| self.hits[*at].rank.place());
             places.into_iter().map(|at| Place { at, depth: 0 }).collect()
         } else {
             let current = self.current.as_ref();

@@ -134,6 +134,23 @@ fn found_texts_stand_below_their_sessions() {
 }
 
 #[test]
+fn hits_that_need_the_id_come_after_those_in_texts_and_names() {
+    let mut list = List::new();
+    list.press(KeyCode::Char('x'));
+    let [first, second, third, _] = sessions().try_into().unwrap();
+    let hits = vec![
+        hit(first, HitRank::Header, "x", 0..1),
+        hit(second, HitRank::Session, "x", 0..1),
+        hit(third, HitRank::Message, "x", 0..1),
+    ];
+    list.dialog.on_done(SessionsDone::Found { request: 1, is_first: true, hits, is_done: true });
+    let screen = list.screen(80, 20);
+    let row = |title: &str| screen.lines().position(|row| row.contains(title));
+    let rows = ["Explain how", "Message of c", "Parser"].map(row);
+    assert!(rows.is_sorted() && rows[0].is_some(), "{screen}");
+}
+
+#[test]
 fn only_the_current_search_reports_a_bad_pattern() {
     let mut list = List::new();
     for c in "re:(a".chars() {
