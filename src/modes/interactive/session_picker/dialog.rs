@@ -25,6 +25,8 @@ pub(in super::super) struct SessionsDialog {
     shows_hits: bool,
     /// Positions among the places.
     list: ListState,
+    /// The session to select once it is among those that are being read.
+    awaited: Option<PathBuf>,
     query: Field,
     mode: Mode,
     /// Number of the last request, whose answers count.
@@ -65,6 +67,7 @@ impl SessionsDialog {
             places: Vec::new(),
             shows_hits: false,
             list: ListState::default(),
+            awaited: None,
             query: Field::plain(),
             mode: Mode::Browse,
             request: 0,
@@ -83,7 +86,10 @@ impl SessionsDialog {
 
     /// Adds what was read or found.
     pub(in super::super) fn on_done(&mut self, done: SessionsDone) {
-        let selected = self.selected_path();
+        let selected = self.awaited.clone().or_else(|| {
+            // The first one stays first.
+            self.selected_path().filter(|_| self.list.selected() > 0)
+        });
         match done {
             SessionsDone::Opened => {}
             SessionsDone::Listed { request, is_first, sessions, is_done } => {
@@ -141,7 +147,11 @@ impl SessionsDialog {
                 self.note = Some(problem);
             }
         }
-        self.arrange(selected.filter(|_| self.list.selected() > 0).as_deref());
+        self.arrange(selected.as_deref());
+        let is_reading = if self.is_search() { self.is_searching } else { self.is_reading };
+        if !is_reading {
+            self.awaited = None;
+        }
     }
 
     fn is_search(&self) -> bool {
@@ -198,7 +208,7 @@ impl SessionsDialog {
     }
 
     fn on_query(&mut self) -> OverlayStep {
-        self.note = None;
+        (self.note, self.awaited) = (None, None);
         if self.is_search() {
             return self.ask();
         }
@@ -217,6 +227,7 @@ impl SessionsDialog {
         match action {
             "app.session.toggleScope" => {
                 self.is_all = !self.is_all;
+                self.awaited = selected.or(self.awaited.take());
                 self.list.start_over();
                 (self.sessions, self.hits, self.places) = (Vec::new(), Vec::new(), Vec::new());
                 self.is_reading = true;
@@ -268,7 +279,7 @@ impl SessionsDialog {
                 return step;
             }
             match self.list.on_key(key, keymap, self.places.len()) {
-                ListStep::Moved => self.note = None,
+                ListStep::Moved => (self.note, self.awaited) = (None, None),
                 ListStep::Confirmed => return self.choose(),
                 ListStep::Cancelled => {
                     return OverlayStep::CloseWith(DialogOutcome::Effect(SessionsEffect::Close.into()));

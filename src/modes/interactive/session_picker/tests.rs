@@ -185,6 +185,46 @@ fn keys_switch_scope_order_and_filter() {
 }
 
 #[test]
+fn selected_session_stays_selected_when_the_scope_changes() {
+    let mut list = List::new();
+    let selected = |list: &mut List| {
+        let screen = list.screen(80, 20);
+        screen.lines().find(|row| row.starts_with('→')).unwrap_or_default().to_owned()
+    };
+    let listed =
+        |request, is_first, sessions, is_done| SessionsDone::Listed { request, is_first, sessions, is_done };
+    list.press(KeyCode::Down);
+    assert!(selected(&mut list).contains("Message of c"));
+    list.press(KeyCode::Tab);
+    // It is read after others, and others follow that are shown above it.
+    list.dialog.on_done(listed(1, true, vec![session("d", "", 5)], false));
+    assert!(selected(&mut list).contains("Message of d"));
+    list.dialog.on_done(listed(1, false, sessions(), false));
+    assert!(selected(&mut list).contains("Message of c"));
+    list.dialog.on_done(listed(1, false, vec![session("e", "", 6)], true));
+    assert!(selected(&mut list).contains("Message of c"));
+    // A key pressed meanwhile counts, and so does a list without the session.
+    list.press(KeyCode::Tab);
+    list.dialog.on_done(listed(2, true, sessions(), false));
+    list.press(KeyCode::Up);
+    list.dialog.on_done(listed(2, false, Vec::new(), true));
+    assert!(selected(&mut list).contains("Parser"));
+    list.press(KeyCode::Tab);
+    list.dialog.on_done(listed(3, true, vec![session("f", "", 6)], true));
+    assert!(selected(&mut list).contains("Message of f"));
+    // In a search, too.
+    list.press(KeyCode::Char('x'));
+    let hits = ["f", "g"].map(|id| hit(session(id, "", 1), HitRank::Message, "x", 0..1)).to_vec();
+    let found = |request, hits| SessionsDone::Found { request, is_first: true, hits, is_done: true };
+    list.dialog.on_done(found(4, hits.clone()));
+    list.press(KeyCode::Down);
+    assert!(selected(&mut list).contains("Message of g"));
+    list.press(KeyCode::Tab);
+    list.dialog.on_done(found(5, hits));
+    assert!(selected(&mut list).contains("Message of g"));
+}
+
+#[test]
 fn deletion_is_confirmed_and_the_open_session_is_kept() {
     let mut list = List::new();
     assert_eq!(list.ctrl('d'), None);
