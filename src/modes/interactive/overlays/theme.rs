@@ -21,8 +21,12 @@ pub(in super::super) struct Themes {
 }
 
 impl Themes {
-    /// `query` is what the filter begins with.
+    /// `query` is what the filter begins with. If the settings name a pair, it is an item too.
     pub(in super::super) fn new(themes: &[ListedTheme], current: &str, query: &str) -> Self {
+        let pair = current.contains('/').then(|| {
+            let item = PickerItem::new(current.to_owned(), format!("✓ {current}"));
+            item.note("by the background")
+        });
         let broken = themes.iter().filter(|theme| theme.problem.is_some());
         let unusable = broken.map(|theme| theme.name.clone()).collect();
         let item = |ListedTheme { name, problem }: &ListedTheme| {
@@ -33,7 +37,7 @@ impl Themes {
                 None => item,
             }
         };
-        let items = themes.iter().map(item).collect();
+        let items = pair.into_iter().chain(themes.iter().map(item)).collect();
         let mut picker = Picker::new("Theme", items);
         picker.set_query(query);
         if query.is_empty() {
@@ -134,6 +138,27 @@ mod tests {
         assert_eq!(last_row(&mut themes), "enter: save · escape: keep dark");
         themes.handle(&InputEvent::Key(KeyEvent::new(KeyCode::Down, KeyModifiers::NONE)), &default_keymap());
         assert_eq!(last_row(&mut themes), "escape: keep dark");
+    }
+
+    #[test]
+    fn a_pair_is_marked_and_selected_and_nothing_else_is_saved_without_a_move() {
+        let themes =
+            ["system", "dark", "light"].map(|name| ListedTheme { name: name.to_owned(), problem: None });
+        let mut list = Themes::new(&themes, "light/dark", "");
+        let (rows, _) = super::super::tests::draw(&mut list, 60, 24);
+        let rows: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
+        assert!(rows.iter().any(|row| row == "→ ✓ light/dark  by the background"), "{rows:?}");
+        assert_eq!(rows.iter().filter(|row| row.contains('✓')).count(), 1, "{rows:?}");
+        assert_eq!(rows.last().map(|row| row.trim()), Some("enter: save · escape: keep light/dark"));
+        let key = |code| InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        list.handle(&key(KeyCode::Down), &default_keymap());
+        assert_eq!(list.previewed_theme(), Some("system"));
+        list.handle(&key(KeyCode::Up), &default_keymap());
+        assert_eq!(list.previewed_theme(), None);
+        let OverlayStep::CloseWith(saved) = list.handle(&key(KeyCode::Enter), &default_keymap()) else {
+            panic!("the list stays open")
+        };
+        assert!(format!("{saved:?}").contains("\"light/dark\""), "{saved:?}");
     }
 
     #[test]
