@@ -43,7 +43,7 @@ use super::prompt::{Refused, Submission};
 use super::prompt_history::{self, HistoryEffect};
 use super::sections::Reader;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
-use super::status::{Hint, StatusLine};
+use super::status::{self, Hint, StatusLine};
 use super::terminal_env::ScreenOverrides;
 use super::transcript::{Transcript, ViewSettings, set_header_hints};
 use super::tree;
@@ -617,7 +617,7 @@ impl App {
             }
             EffectDone::Importable(path) => commands::ask_to_import(self, path),
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
-            EffectDone::Hint(text) => self.status.hint = Some(text.into()),
+            EffectDone::Hint(text) => status::show_hint(self, &text),
             EffectDone::TmuxHidesKeys { notice } => {
                 self.keymap.set_hides_keys(true);
                 if let Some(notice) = notice {
@@ -626,7 +626,7 @@ impl App {
             }
             EffectDone::Report(done) => self.dialogs.on_report(done),
             EffectDone::NotCopied(text) => {
-                self.status.hint = Some(COPIED_BY_TERMINAL.into());
+                status::show_hint(self, COPIED_BY_TERMINAL);
                 out.push(ScreenEffect::CopyByTerminal(text).into());
             }
             EffectDone::Notice(text) => self.tell(&text),

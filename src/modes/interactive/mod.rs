@@ -590,14 +590,14 @@ impl Interactive {
             return;
         }
         if in_tmux(&self.effects.env) && !is_forced {
-            self.app.status.hint = Some("copied through tmux".into());
+            status::show_hint(&mut self.app, "copied through tmux");
             return self.effects.copy_in_tmux(text);
         }
         self.copy_by_terminal(text);
         if has_clipboard {
             return;
         }
-        self.app.status.hint = Some(COPIED_BY_TERMINAL.into());
+        status::show_hint(&mut self.app, COPIED_BY_TERMINAL);
     }
 
     fn copy_by_terminal(&mut self, text: String) {

@@ -10,10 +10,20 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
 
+use super::app::App;
+
 /// In place of the spinner.
 const STILL: &str = "•";
 /// Between activity and hint.
 const SEPARATOR_CELLS: usize = 3;
+
+/// Shows what became of a key where the user looks: in the tree if that is open.
+pub(super) fn show_hint(app: &mut App, text: &str) {
+    match app.dialogs.tree() {
+        Some(tree) => tree.set_note(text),
+        None => app.status.hint = Some(text.into()),
+    }
+}
 
 /// The session's activity.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -2,7 +2,7 @@
 
 use crate::session::{Entry, Header, Navigated, Opened, Phase, SessionStore, SessionTree};
 
-use super::super::msg::EffectDone;
+use super::super::msg::{EffectDone, ScreenEffect};
 use super::super::tree::{TreeDone, TreeEffect, answer};
 use super::*;
 
@@ -105,7 +105,11 @@ impl Session {
     }
 
     fn done(&mut self, done: TreeDone) {
-        self.stage.app.on_effect_done(EffectDone::Tree(done), &mut self.stage.effects);
+        self.world(EffectDone::Tree(done));
+    }
+
+    fn world(&mut self, done: EffectDone) {
+        self.stage.app.on_effect_done(done, &mut self.stage.effects);
     }
 
     /// Reads what is asked until nothing more is. Returns how often the tree was read again.
@@ -184,6 +188,25 @@ fn entries_appear_while_the_tree_is_open_and_the_selection_stays() {
       • assistant: So.
       (6/7)
     ");
+}
+
+#[test]
+fn what_becomes_of_a_copy_is_said_in_the_open_tree() {
+    let mut session = Session::new(&["one"]);
+    session.open().keys("<ctrl+x>");
+    assert!(session.stage.effects.contains(&ScreenEffect::Copy("3 letters".to_owned()).into()));
+    session.world(EffectDone::Hint("copied".to_owned()));
+    assert!(session.text().ends_with("(2/2)  copied"), "{}", session.text());
+    session.keys("<up>");
+    assert!(session.text().ends_with("(1/2)"), "the next key has another effect: {}", session.text());
+    session.keys("<ctrl+x>").world(EffectDone::NotCopied("one".to_owned()));
+    assert!(session.text().ends_with("(1/2)  copied through the terminal, if it supports that"));
+    session.done(TreeDone::Whole(None));
+    assert!(session.text().ends_with("(1/2)  this entry has no text to copy"));
+    session.keys("<escape>");
+    assert!(session.stage.app.status.hint.is_none(), "it was said in the tree");
+    session.world(EffectDone::Hint("copied".to_owned()));
+    assert!(session.stage.app.status.hint.is_some());
 }
 
 #[test]

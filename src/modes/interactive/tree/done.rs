@@ -5,6 +5,7 @@ use crate::session::SessionEvent;
 use super::super::app::App;
 use super::super::msg::{Effect, ScreenEffect};
 use super::super::overlays::ForkPoints;
+use super::super::status;
 use super::{TreeDialog, TreeDone};
 
 /// Has the open tree read again when the session has changed.
@@ -43,7 +44,7 @@ pub(in super::super) fn on_done(app: &mut App, done: TreeDone, out: &mut Vec<Eff
         }
         TreeDone::Forked(prompt) => app.edit_again(prompt),
         TreeDone::Whole(Some(text)) => out.push(ScreenEffect::Copy(text).into()),
-        TreeDone::Whole(None) => app.status.hint = Some("this entry has no text to copy".into()),
+        TreeDone::Whole(None) => status::show_hint(app, "this entry has no text to copy"),
         TreeDone::Refreshed(read) => {
             let Some(tree) = app.dialogs.tree() else { return };
             let more = tree.on_refreshed(*read);

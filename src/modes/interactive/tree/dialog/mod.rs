@@ -77,7 +77,7 @@ pub(in super::super) struct TreeDialog {
     is_read_only: bool,
     stage: Stage,
     /// A word about the last key.
-    note: Option<&'static str>,
+    note: Option<String>,
     refreshing: Refreshing,
 }
 
@@ -127,6 +127,11 @@ impl TreeDialog {
             note: None,
             refreshing: Refreshing::No,
         }
+    }
+
+    /// Shows a word about the last key.
+    pub(in super::super) fn set_note(&mut self, note: &str) {
+        self.note = Some(note.to_owned());
     }
 
     /// Lines of `tree` that were asked for.
@@ -259,7 +264,7 @@ impl TreeDialog {
             }
             ("app.tree.unfoldOrDown", _) => self.list.select(self.outline.branch_end(self.list.selected())),
             ("app.tree.editLabel" | "app.tree.togglePin", Some(_)) if self.is_read_only => {
-                self.note = Some(READ_ONLY);
+                self.note = Some(READ_ONLY.to_owned());
             }
             ("app.tree.editLabel", Some(entry)) => {
                 let label = self.labels.get(&entry).map_or("", |label| &label.text);
@@ -325,7 +330,7 @@ impl TreeDialog {
         // A label that was given here is the end of the branch, which nobody sees.
         let is_label = |idx: &usize| self.tree.entry(*idx).kind == EntryKind::Label;
         if self.shape.is_active(entry) && left.iter().all(is_label) {
-            self.note = Some(ALREADY_HERE);
+            self.note = Some(ALREADY_HERE.to_owned());
             return OverlayStep::Stay;
         }
         let is_worth_it = |idx: usize| {
@@ -469,7 +474,7 @@ impl TreeDialog {
             text.push_str(" searching…");
         }
         let mut row = Row::styled(text, theme.style(Token::Dim));
-        if let Some(note) = self.note {
+        if let Some(note) = &self.note {
             row.push(Run::new(format!("  {note}"), theme.style(Token::Warning)));
         }
         row

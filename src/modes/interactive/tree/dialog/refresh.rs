@@ -71,7 +71,7 @@ impl TreeDialog {
         if let Stage::Leave { entry, .. } | Stage::Focus { entry, .. } = self.stage
             && self.tree.leaf() == Some(entry)
         {
-            (self.stage, self.note) = (Stage::Browse, Some(ALREADY_HERE));
+            (self.stage, self.note) = (Stage::Browse, Some(ALREADY_HERE.to_owned()));
         }
         self.lay_out();
         let row = selected.and_then(|entry| self.row_in_place_of(entry));
