@@ -129,7 +129,8 @@ fn platform_keys(app: &[Binding]) -> String {
 pub fn commands_markdown() -> String {
     let mut text = "| command | what it does |\n|---|---|\n".to_owned();
     for command in commands::all() {
-        let usage = [command.name, command.args].join(" ");
+        // In a table, a bare bar would end the cell, even in code.
+        let usage = [command.name, &command.args.replace('|', "\\|")].join(" ");
         text.push_str(&["| `/", usage.trim(), "` | ", command.help, " |\n"].concat());
     }
     for (usage, help) in PREFIXES {

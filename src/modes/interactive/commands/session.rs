@@ -97,7 +97,7 @@ pub(super) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "trace",
-        args: "[--failed] [--slow] [--tool NAME]",
+        args: "[--failed | --slow] [--tool NAME]",
         help: "Show prompts, steps and tool calls with their durations",
         run: trace,
     },
@@ -128,10 +128,13 @@ pub(super) fn invalid_trace(args: &str, _: &SessionState) -> Option<String> {
 }
 
 fn call_filter(args: &str) -> Result<CallFilter, String> {
+    let both = || Err("/trace cannot use --failed with --slow; choose one of them".to_owned());
     let mut filter = CallFilter::default();
     let mut words = args.split_whitespace();
     while let Some(word) = words.next() {
         match word {
+            "--failed" if filter.kind == CallKind::Slow => return both(),
+            "--slow" if filter.kind == CallKind::Failed => return both(),
             "--failed" => filter.kind = CallKind::Failed,
             "--slow" => filter.kind = CallKind::Slow,
             "--tool" => {

@@ -36,6 +36,8 @@ fn a_command_that_cannot_run_stays_in_the_editor() {
         "/compact --nope",
         "/trace --tool",
         "/trace nothing",
+        "/trace --slow --failed",
+        "/trace --failed --tool bash --slow",
         "/export notes.txt",
         "/import",
         "/thinking loud",
