@@ -134,6 +134,15 @@ mod tests {
     }
 
     #[test]
+    fn modifier_that_is_there_twice_is_reported() {
+        let problem = "key bindings: tui.editor.undo: \"ctrl\" is there twice";
+        assert_eq!(
+            problems(r#"{"tui.editor.undo": "ctrl+ctrl+x"}"#),
+            [format!("~/.pi/agent/keybindings.json: {problem}")]
+        );
+    }
+
+    #[test]
     fn ids_of_pi_0_58_are_known() {
         let file = r#"{"expandTools": "f2", "cycleThinkingLevel": "f3", "treeFoldOrUp": "f4", "newSession": "f5",
             "toggleSessionNamedFilter": "f6", "pasteImage": "f7", "selectPageDown": "f8", "cursorUp": "f9"}"#;

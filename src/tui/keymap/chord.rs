@@ -22,6 +22,8 @@ pub enum ChordError {
     UnknownKey { key: String },
     #[error("{modifier:?} is not a modifier; use ctrl, shift, alt or super")]
     UnknownModifier { modifier: String },
+    #[error("{modifier:?} is there twice")]
+    RepeatedModifier { modifier: String },
 }
 
 const MODIFIERS: [(KeyModifiers, &str); 4] = [
@@ -168,6 +170,9 @@ impl FromStr for Chord {
             let found = MODIFIERS.iter().find(|(_, known)| known.eq_ignore_ascii_case(name.trim()));
             let (modifier, _) =
                 found.ok_or_else(|| ChordError::UnknownModifier { modifier: name.to_owned() })?;
+            if held.contains(*modifier) {
+                return Err(ChordError::RepeatedModifier { modifier: name.to_owned() });
+            }
             held |= *modifier;
         }
         let code = parse_key(key.trim()).ok_or_else(|| ChordError::UnknownKey { key: key.to_owned() })?;
@@ -235,7 +240,7 @@ mod tests {
             assert_eq!(chord.to_string(), shown, "{text:?}");
             assert_eq!(shown.parse(), Ok(chord));
         }
-        for text in ["", "ctrl+", "hyper+x", "f99", "ab", "ctrl+ab"] {
+        for text in ["", "ctrl+", "hyper+x", "f99", "ab", "ctrl+ab", "ctrl+ctrl+x", "Alt+ctrl+alt+x"] {
             assert!(text.parse::<Chord>().is_err(), "{text:?}");
         }
     }
