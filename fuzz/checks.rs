@@ -211,8 +211,8 @@ fn decoder(api: &str, data: &[u8]) {
 fn check_message(message: &AssistantMessage, builder: &MessageBuilder) {
     assert_eq!(builder.message().content, message.content, "the events add up to the message");
     for call in message.tool_calls() {
-        assert!(call.arguments.is_object() || call.arguments_error.is_some(), "{call:?}");
-        assert!(call.arguments_error.is_none() || call.arguments == json!({}), "{call:?}");
+        assert!(call.arguments.is_object(), "{call:?}");
+        assert!(call.arguments_error.is_none() || *call.sent_arguments() == json!({}), "{call:?}");
     }
     // What is stored must be what is read back.
     let stored = serde_json::to_string(message).expect("a message is JSON");

@@ -198,7 +198,7 @@ impl MessageChars {
                         AssistantBlock::Text(text) => self.answers += text.text.chars().count(),
                         AssistantBlock::Thinking(block) => self.thinking += block.thinking.chars().count(),
                         AssistantBlock::ToolCall(call) => {
-                            self.calls += call.name.len() + call.arguments.to_string().chars().count();
+                            self.calls += call.name.len() + call.sent_arguments().to_string().chars().count();
                         }
                         AssistantBlock::Unknown(_) => {}
                     }

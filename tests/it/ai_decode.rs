@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pi::ai::{
     Api, AssistantBlock, AssistantMessage, Credential, FailureClass, MessageBuilder, Millis, Model, Request,
-    StopReason, StreamEvent, StreamOptions, StreamOrder, ToolCall, decode_recorded,
+    StopReason, StreamEvent, StreamOptions, StreamOrder, ToolCall, decode_recorded, parse_lenient,
 };
 use serde_json::{Value, json};
 
@@ -85,6 +85,33 @@ fn a_stream_that_breaks_off_never_leaves_a_call_to_run() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn calls_of_a_stream_that_breaks_off_keep_what_had_arrived() {
+    let mut n_kept = 0;
+    for recording in recordings().into_iter().filter(|recording| recording.body.len() < 8_000) {
+        let step = recording.body.len() / 40 + 1;
+        for end in (0..recording.body.len()).step_by(step) {
+            let events = decode_recorded(&recording.request, [&recording.body[..end]]);
+            let message = checked(&recording, &events);
+            for (block_idx, block) in message.content.iter().enumerate().filter(|_| message.is_failed()) {
+                let AssistantBlock::ToolCall(call) = block else { continue };
+                let arrived: String = events.iter().filter_map(|event| delta(event, block_idx)).collect();
+                assert_eq!(*call.readable_arguments(), parse_lenient(&arrived), "{}", recording.name);
+                assert!(call.arguments_error.is_none() || *call.sent_arguments() == json!({}));
+                n_kept += usize::from(call.arguments_error.is_some() && call.arguments != json!({}));
+            }
+        }
+    }
+    assert!(n_kept > 20, "{n_kept}");
+}
+
+fn delta(event: &StreamEvent, block_idx: usize) -> Option<&str> {
+    match event {
+        StreamEvent::Delta { index, text } if *index == block_idx => Some(text),
+        _ => None,
     }
 }
 

@@ -140,7 +140,7 @@ impl Blocks {
             match arguments {
                 Ok(arguments) => call.arguments = arguments,
                 Err(error) => {
-                    call.arguments_error = Some(format!("{error}\n\nReceived arguments:\n{text}"));
+                    call.arguments_error = Some(partial_json::quoting(&error, &text));
                 }
             }
         }
@@ -161,12 +161,8 @@ impl Blocks {
         }
         if let AssistantBlock::ToolCall(call) = &mut self.content[index] {
             let text = std::mem::take(&mut self.arguments[index]);
-            (call.arguments, call.arguments_error) = partial_json::finished_arguments(&text);
-            if !whole && call.arguments_error.is_none() {
-                call.arguments = Value::Object(Map::new());
-                call.arguments_error =
-                    Some(format!("the arguments were cut off\n\nReceived arguments:\n{text}"));
-            }
+            let read = if whole { partial_json::finished_arguments } else { partial_json::cut_arguments };
+            (call.arguments, call.arguments_error) = read(&text);
         }
         out.push(StreamEvent::BlockEnd { index, block: self.content[index].clone() });
     }

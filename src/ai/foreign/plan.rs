@@ -342,6 +342,5 @@ pub(super) const WRAPPED: &str = "arguments";
 
 /// The model's original text, if it is not an object.
 fn received(call: &ToolCall) -> Option<&str> {
-    let error = call.arguments_error.as_deref()?;
-    Some(error.split_once("\n\nReceived arguments:\n").map_or(error, |(_, text)| text))
+    call.received_text().or(call.arguments_error.as_deref())
 }

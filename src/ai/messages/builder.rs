@@ -25,6 +25,7 @@
 //! assert_eq!(conversation.len(), 3);
 //! ```
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -323,6 +324,37 @@ impl ToolCall {
     pub fn from_text(id: impl Into<String>, name: impl Into<String>, arguments: &str) -> Self {
         let (arguments, arguments_error) = partial_json::finished_arguments(arguments);
         Self { arguments, arguments_error, ..Self::new(id, name, Map::new()) }
+    }
+
+    /// The text of arguments that are not a complete object, as the model wrote it.
+    pub(in crate::ai) fn received_text(&self) -> Option<&str> {
+        partial_json::quoted(self.arguments_error.as_deref()?)
+    }
+
+    /// The arguments as requests contain them: `{}` unless they are a complete object.
+    pub fn sent_arguments(&self) -> Cow<'_, Value> {
+        match &self.arguments {
+            arguments @ Value::Object(_) if self.arguments_error.is_none() => Cow::Borrowed(arguments),
+            _ => Cow::Owned(Value::Object(Map::new())),
+        }
+    }
+
+    /// The arguments for people to read: of a call that does not run, the part that can be read.
+    ///
+    /// ```
+    /// use pi::ai::ToolCall;
+    /// use serde_json::json;
+    ///
+    /// let broken = ToolCall::from_text("call_1", "read", r#"{"path": "no"#);
+    /// assert_eq!(*broken.readable_arguments(), json!({"path": "no"}));
+    /// assert_eq!(*broken.sent_arguments(), json!({}));
+    /// ```
+    pub fn readable_arguments(&self) -> Cow<'_, Value> {
+        let is_empty = self.arguments.as_object().is_some_and(Map::is_empty);
+        match self.received_text() {
+            Some(text) if is_empty => Cow::Owned(partial_json::parse_lenient(text)),
+            _ => Cow::Borrowed(&self.arguments),
+        }
     }
 
     /// Begins the result of this call; this is the only way to build one.

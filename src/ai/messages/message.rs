@@ -311,7 +311,8 @@ pub struct ToolCall {
     pub id: String,
     /// The tool.
     pub name: String,
-    /// A JSON object; `{}` when `arguments_error` is set.
+    /// A JSON object. When `arguments_error` is set, it is `{}`, or what had arrived before the
+    /// answer broke off.
     #[serde(default)]
     pub arguments: Value,
     /// What Google wants back with the call.

@@ -45,11 +45,28 @@ pub fn parse_strict(text: &str) -> Result<Value, String> {
 pub fn finished_arguments(text: &str) -> (Value, Option<String>) {
     match parse_strict(text) {
         Ok(value) => (value, None),
-        Err(error) => {
-            let message = format!("{error}\n\nReceived arguments:\n{text}");
-            (Value::Object(Map::new()), Some(message))
-        }
+        Err(error) => (Value::Object(Map::new()), Some(quoting(&error, text))),
     }
+}
+
+/// The arguments of a tool call that broke off: the readable part, and the error that keeps the
+/// call from running.
+pub(in crate::ai) fn cut_arguments(text: &str) -> (Value, Option<String>) {
+    let error = parse_strict(text).err().unwrap_or_else(|| "the arguments were cut off".to_owned());
+    (parse_lenient(text), Some(quoting(&error, text)))
+}
+
+/// Separates the reason from the argument text in the error of a tool call.
+const RECEIVED: &str = "\n\nReceived arguments:\n";
+
+/// The error of a tool call: the reason and the argument text.
+pub(in crate::ai) fn quoting(error: &str, text: &str) -> String {
+    [error, RECEIVED, text].concat()
+}
+
+/// The argument text that [`quoting`] added to `error`.
+pub(super) fn quoted(error: &str) -> Option<&str> {
+    error.split_once(RECEIVED).map(|(_, text)| text)
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -199,6 +216,15 @@ mod tests {
         let (arguments, error) = finished_arguments("{\"a\":");
         assert_eq!(arguments, json!({}));
         assert!(error.is_some_and(|error| error.ends_with("\n\nReceived arguments:\n{\"a\":")));
+    }
+
+    #[test]
+    fn arguments_that_broke_off_keep_what_had_arrived() {
+        for text in ["", "{\"a\":\"x", "{\"a\":\"x\"}", "[1"] {
+            let (arguments, error) = cut_arguments(text);
+            assert_eq!(arguments, parse_lenient(text));
+            assert_eq!(quoted(&error.unwrap_or_default()), Some(text));
+        }
     }
 
     #[test]

@@ -150,8 +150,19 @@ impl MessageBuilder {
         }
     }
 
-    /// The message so far.
-    pub fn into_message(self) -> AssistantMessage {
+    /// The message so far. Open tool calls keep what can be read of their arguments, and an
+    /// error so that they do not run.
+    pub fn into_message(mut self) -> AssistantMessage {
+        for (block, text) in self.message.content.iter_mut().zip(&self.arguments) {
+            if let AssistantBlock::ToolCall(call) = block
+                && call.arguments_error.is_none()
+                && call.arguments.as_object().is_some_and(serde_json::Map::is_empty)
+                && let (Value::Object(arguments), error) = partial_json::cut_arguments(text)
+                && !arguments.is_empty()
+            {
+                (call.arguments, call.arguments_error) = (Value::Object(arguments), error);
+            }
+        }
         self.message
     }
 }

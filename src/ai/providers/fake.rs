@@ -311,7 +311,7 @@ impl Player {
 
     fn done(&mut self, outcome: Outcome) -> Option<StreamEvent> {
         self.outcome = None;
-        let mut message = self.builder.message().clone();
+        let mut message = self.builder.clone().into_message();
         (message.stop_reason, message.error_message) = match outcome {
             Outcome::Natural if message.tool_calls().next().is_some() => (StopReason::ToolUse, None),
             Outcome::Natural => (StopReason::Stop, None),

@@ -118,7 +118,7 @@ fn answer_chars(block: &AssistantBlock) -> u64 {
     match block {
         AssistantBlock::Text(text) => chars(&text.text),
         AssistantBlock::Thinking(thinking) => chars(&thinking.thinking),
-        AssistantBlock::ToolCall(call) => chars(&call.name) + chars(&call.arguments.to_string()),
+        AssistantBlock::ToolCall(call) => chars(&call.name) + chars(&call.sent_arguments().to_string()),
         AssistantBlock::Unknown(_) => 0,
     }
 }

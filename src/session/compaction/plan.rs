@@ -160,7 +160,8 @@ impl Files {
     pub(super) fn add_message(&mut self, message: &Message) {
         let Message::Assistant(answer) = message else { return };
         for call in answer.tool_calls() {
-            let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
+            let arguments = call.sent_arguments();
+            let Some(path) = arguments.get("path").and_then(Value::as_str) else { continue };
             match call.name.as_str() {
                 "read" => self.read.insert(path.to_owned()),
                 "edit" | "write" => self.modified.insert(path.to_owned()),

@@ -184,7 +184,7 @@ fn labelled(label: &str, text: &str) -> Vec<String> {
 /// `edit(path="a.rs", edits=[…])`.
 fn call(block: &AssistantBlock) -> Option<String> {
     let AssistantBlock::ToolCall(call) = block else { return None };
-    let arguments: Vec<String> = match &call.arguments {
+    let arguments: Vec<String> = match &*call.sent_arguments() {
         Value::Object(fields) => fields.iter().map(|(name, value)| format!("{name}={value}")).collect(),
         other => vec![other.to_string()],
     };

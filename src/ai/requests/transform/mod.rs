@@ -391,10 +391,7 @@ fn assistant_turn<'a>(
                 let result = answered.map(|at| results.remove(at));
                 let name = sendable_name(&call.name, declared);
                 turn.results.push(tool_result(id.clone(), name, result, request));
-                let arguments = match &call.arguments {
-                    arguments @ Value::Object(_) => Cow::Borrowed(arguments),
-                    _ => Cow::Owned(Value::Object(Map::new())),
-                };
+                let arguments = call.sent_arguments();
                 let signature = signature(&call.thought_signature);
                 turn.blocks.push(Block::ToolCall { id, name, arguments, signature });
             }

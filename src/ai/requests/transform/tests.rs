@@ -236,6 +236,14 @@ fn empty_and_unknown_things_are_not_sent() {
 }
 
 #[test]
+fn arguments_that_broke_off_are_not_sent() {
+    let mut cut = call("1");
+    cut["arguments"] = json!({"path": "no"});
+    cut["argumentsError"] = json!("the arguments were cut off\n\nReceived arguments:\n{\"path\":\"no");
+    check(json!([answer(json!([cut]))]), &["call 1 read{}", "error 1 No result provided"]);
+}
+
+#[test]
 fn runs_of_images_become_one_placeholder_for_models_that_read_text() {
     let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
     let messages = json!([

@@ -1,4 +1,4 @@
-//! `edit`: the file and the diff; during the call, the requested edits.
+//! `edit`: the file and the diff; without a result, the requested edits.
 
 use crate::tools::Edit;
 use crate::tui::text::Row;
@@ -6,11 +6,12 @@ use crate::tui::widgets::{DiffLine, DiffRows, diff_between, parse_diff};
 
 use super::super::transcript::RenderCx;
 use super::lines::{below, error, hint, language, path, title};
-use super::{Stage, ToolState};
+use super::{End, Stage, ToolState};
 
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rows = title(state, [path(state, cx)], cx);
-    if let Some(output) = state.error() {
+    let failed = state.error();
+    if let Some(output) = failed.filter(|output| output.end != End::Missing) {
         below(&mut rows, error(output, cx));
         return rows;
     }
@@ -22,6 +23,9 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     // A finished edit is shown completely, because the user wants to review it.
     let limit = if state.stage == Stage::Done { None } else { state.limit(usize::MAX, cx) };
     below(&mut rows, diff(state, &lines, limit, cx));
+    if let Some(output) = failed {
+        below(&mut rows, error(output, cx));
+    }
     rows
 }
 

@@ -213,7 +213,7 @@ pub(super) fn path(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Run {
 pub(in super::super) fn end_mark(end: End) -> (&'static str, Token) {
     match end {
         End::Skipped => ("– ", Token::Muted),
-        End::Success | End::Failure => ("✗ ", Token::Error),
+        End::Success | End::Failure | End::Missing => ("✗ ", Token::Error),
     }
 }
 

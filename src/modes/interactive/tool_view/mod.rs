@@ -92,6 +92,8 @@ pub(super) enum End {
     #[default]
     Success,
     Failure,
+    /// It has no result, because its answer broke off or the session stopped.
+    Missing,
     /// It never ran, because the user sent something else.
     Skipped,
 }

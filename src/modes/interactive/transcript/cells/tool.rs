@@ -98,7 +98,7 @@ impl ToolCell {
     pub(in super::super) fn set_call(&mut self, call: &ToolCall) {
         if matches!(self.state, State::Arriving | State::Complete) {
             self.name.clone_from(&call.name);
-            self.arguments = call.arguments.clone();
+            self.arguments = call.readable_arguments().into_owned();
             self.state = State::Complete;
         }
     }
@@ -210,7 +210,7 @@ impl ToolCell {
             State::Done { result, took } => {
                 let background = match result.output().end {
                     End::Success => Token::ToolSuccessBg,
-                    End::Failure => Token::ToolErrorBg,
+                    End::Failure | End::Missing => Token::ToolErrorBg,
                     End::Skipped => Token::ToolPendingBg,
                 };
                 (Stage::Done, background, *took)
@@ -249,7 +249,7 @@ impl Outcome {
         match self {
             Self::Result(result) => output(&result.content, result.details.as_ref(), result.is_error),
             Self::Missing(reason) => {
-                Output { text: Cow::Borrowed(reason), end: End::Failure, ..Output::default() }
+                Output { text: Cow::Borrowed(reason), end: End::Missing, ..Output::default() }
             }
         }
     }

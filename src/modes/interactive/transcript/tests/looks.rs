@@ -1,5 +1,6 @@
 //! Snapshots of each kind of cell.
 
+use crate::ai::MessageBuilder;
 use crate::session::{
     BashExecution, BashId, BranchSummary, Compaction, CustomMessage, Entry, EntryBody, EntryId, NoticeLevel,
 };
@@ -646,6 +647,59 @@ fn calls_of_a_failed_answer_say_why() {
     | ✗ Operation aborted
     |
     ");
+}
+
+#[test]
+fn a_call_that_broke_off_keeps_what_had_arrived() {
+    let shown = |name: &str, arrived: &str, error: &str| {
+        let kind = BlockKind::ToolCall { id: "c".into(), name: name.into() };
+        let pending = assistant(StopReason::Pending, vec![]);
+        let mut builder = MessageBuilder::new(pending.clone());
+        let mut stage = TranscriptStage::new();
+        stage.answer();
+        for event in [
+            StreamEvent::BlockStart { index: 0, kind },
+            StreamEvent::Delta { index: 0, text: arrived.to_owned() },
+        ] {
+            builder.push(&event);
+            stage.stream(event);
+        }
+        stage.layout(40);
+        let reason = if error.is_empty() { StopReason::Aborted } else { StopReason::Error };
+        let message = failed(reason, builder.into_message().content, error);
+        stage.agent(AgentEvent::MessageEnd(Arc::new(message.clone())));
+        let text = stage.text(40);
+        let stored = serde_json::to_value(&message).unwrap();
+        let mut resumed = TranscriptStage::with([serde_json::from_value(stored).unwrap()]);
+        assert_eq!(resumed.text(40), text);
+        text
+    };
+    let check = |name: &str, arrived: &str, error: &str, parts: &[&str]| {
+        let text = shown(name, arrived, error);
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    };
+    let written = r#"{"path":"sub/new.ts","content":"let a = 1;\nlet"#;
+    check("write", written, "", &["write sub/new.ts\n", "let a = 1;\n", "✗ Operation aborted"]);
+    let edited = r#"{"path":"a.txt","edits":[{"oldText":"old\n","newText":"new\n"#;
+    check("edit", edited, "", &["edit a.txt\n", "old\n", "new\n", "✗ Operation aborted"]);
+    check("bash", r#"{"command":"make all"}"#, "stream ended", &["$ make all\n", "stream ended"]);
+}
+
+#[test]
+fn a_call_with_invalid_arguments_shows_those_that_can_be_read() {
+    let call = ToolCall::from_text("c", "read", r#"{"path":"notes.md","#);
+    let reason = call.arguments_error.clone().unwrap();
+    insta::assert_snapshot!(called(&call, error(&call, &reason)).text(60), @r#"
+    |
+    |
+    | read notes.md
+    |
+    | ✗ EOF while parsing a value at line 1 column 19
+    |
+    |   Received arguments:
+    |   {"path":"notes.md",
+    |
+    "#);
 }
 
 #[test]
