@@ -9,7 +9,7 @@ use crate::ai::{Extra, Image};
 use crate::config::Env;
 use crate::tui::composer::{insert_image, replace_by_image};
 use crate::tui::term::Control;
-use crate::util::image::{ImageLimits, png_of_rgba, prepare_image};
+use crate::util::image::{ImageLimits, ImageProblem, png_of_rgba, prepare_image, sniff_mime};
 use crate::util::os;
 use crate::util::worker;
 
@@ -185,7 +185,20 @@ fn read_images(files: Vec<DroppedFile>, limits: &ImageLimits) -> DroppedImages {
 
 /// An image as it is sent.
 fn fit(bytes: &[u8], limits: &ImageLimits) -> Result<Image, String> {
-    let image = prepare_image(bytes, limits).map_err(|problem| format!("the image {problem}"))?;
+    const PNG: &[u8] = b"\x89PNG";
+    if bytes.is_empty() {
+        return Err("the file is empty".to_owned());
+    }
+    // Animated PNG files are images that cannot be sent.
+    if sniff_mime(bytes).is_none() && !bytes.starts_with(PNG) {
+        return Err("it is not an image that pi reads".to_owned());
+    }
+    let image = prepare_image(bytes, limits).map_err(|problem| match problem {
+        ImageProblem::TooManyPixels { width, height } => {
+            format!("the image has too many pixels ({width}x{height}); make a smaller copy")
+        }
+        ImageProblem::Unreadable | ImageProblem::TooLarge => format!("the image {problem}"),
+    })?;
     Ok(Image { data: image.data, mime_type: image.mime.to_owned(), extra: Extra::new() })
 }
 
@@ -362,11 +375,20 @@ mod tests {
     fn dropped_file_that_is_no_image_is_named_and_stays_a_path() {
         let dir = tempfile::tempdir().unwrap();
         let dropped = |name: &str| DroppedFile { text: name.to_owned(), path: dir.path().join(name) };
-        fs::write(dir.path().join("notes.png"), "text").unwrap();
-        let read = read_images(vec![dropped("gone.png"), dropped("notes.png")], &ImageLimits::default());
-        assert!(read.images.is_empty());
-        let problem = read.problem.unwrap();
-        assert!(problem.starts_with("notes.png stays a path: the image "), "{problem}");
+        let check = |name: &str, bytes: &[u8], expected: &str| {
+            fs::write(dir.path().join(name), bytes).unwrap();
+            let read = read_images(vec![dropped("gone.png"), dropped(name)], &ImageLimits::default());
+            assert!(read.images.is_empty());
+            assert_eq!(read.problem.unwrap(), format!("{name} stays a path: {expected}"));
+        };
+        check("notes.png", b"text", "it is not an image that pi reads");
+        check("empty.png", b"", "the file is empty");
+        let unreadable = "the image could not be converted to a supported inline image format";
+        check("cut.jpg", b"\xff\xd8\xff\xe0", unreadable);
+        let mut vast = b"GIF89a".to_vec();
+        vast.extend([0xff; 4]);
+        vast.extend(b"\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;");
+        check("bomb.gif", &vast, "the image has too many pixels (65535x65535); make a smaller copy");
         assert!(read_images(vec![dropped("gone.png")], &ImageLimits::default()).problem.is_none());
     }
 
