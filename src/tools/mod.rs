@@ -48,7 +48,7 @@ pub use output::{
     truncate_head, truncate_tail,
 };
 pub use path::{resolve, resolve_existing};
-pub use read::Read;
+pub use read::{Read, omitted_image_note};
 pub use selection::{UnknownTool, only_edits, selected};
 pub use user_bash::{UserBashOutcome, run_user_command};
 pub use write::Write;

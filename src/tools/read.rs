@@ -305,7 +305,7 @@ fn text_output(truncation: Truncation, notice: Option<String>) -> ToolOutput {
 fn show_image(mime: &'static str, bytes: &[u8], limits: &ImageLimits) -> ToolOutput {
     match prepare_image(bytes, limits) {
         Ok(image) => {
-            let mut text = format!("Read image file [{}]", image.mime);
+            let mut text = format!("{IMAGE}{}]", image.mime);
             for hint in &image.hints {
                 text.push('\n');
                 text.push_str(hint);
@@ -319,7 +319,17 @@ fn show_image(mime: &'static str, bytes: &[u8], limits: &ImageLimits) -> ToolOut
 }
 
 fn omitted_image(mime: &str, problem: &ImageProblem) -> ToolOutput {
-    ToolOutput::text(format!("Read image file [{mime}]\n[Image omitted: {problem}.]"))
+    ToolOutput::text(format!("{IMAGE}{mime}]\n{OMITTED}{problem}.]"))
+}
+
+const IMAGE: &str = "Read image file [";
+const OMITTED: &str = "[Image omitted: ";
+
+/// The line of a result of `read` about an image that the model does not get.
+pub fn omitted_image_note(text: &str) -> Option<&str> {
+    let (first, note) = text.split_once('\n')?;
+    let is_of_image = first.starts_with(IMAGE) && note.starts_with(OMITTED) && !note.contains('\n');
+    is_of_image.then_some(note)
 }
 
 fn could_not_read(path: &Path, error: &io::Error) -> ToolError {

@@ -1,5 +1,6 @@
-//! `read`: the file and its lines; the text only while expanded.
+//! `read`: the file and its lines; the text only while expanded, except why an image was omitted.
 
+use crate::tools::omitted_image_note;
 use crate::tui::text::{Row, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 
@@ -22,6 +23,8 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
         if let Some(remark) = remark {
             below(&mut rows, wrap_plain(&sanitize_line(remark), cx.width, cx.style(Token::Warning)));
         }
+    } else if let Some(note) = state.output.as_ref().and_then(|output| omitted_image_note(&output.text)) {
+        below(&mut rows, wrap_plain(&sanitize_line(note), cx.width, cx.style(Token::Warning)));
     }
     rows
 }

@@ -63,6 +63,16 @@ fn images_are_pictures_where_the_terminal_shows_them_and_lines_elsewhere() {
     assert!(rows.is_empty() && others.contains("[Image: image/png 200×100]"), "{others}");
 }
 
+#[test]
+fn an_omitted_image_says_why_while_collapsed() {
+    let read = call("read", json!({"path": "broken.png"}));
+    let note = "[Image omitted: could not be resized below the inline image size limit.]";
+    let result = result(&read, &format!("Read image file [image/png]\n{note}"));
+    let mut stage = called(&read, result);
+    assert!(stage.text(90).contains(note), "{}", stage.text(90));
+    assert_eq!(stage.expanded(true).text(90).matches(note).count(), 1);
+}
+
 /// The rows that have a part of a picture, as its number, column and columns.
 fn parts(stage: &mut TranscriptStage, width: u16) -> Vec<(u16, u16, u16)> {
     stage.layout(width);
