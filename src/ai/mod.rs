@@ -28,8 +28,9 @@ pub use messages::{
     ContentBlock, EventStream, Extra, Filled, Grammars, Image, ImageUrl, Message, MessageBuilder, Millis,
     NoImage, RemovedTool, StopReason, StreamEvent, StreamOrder, Strictness, SystemContent, SystemMessage,
     Text, Thinking, ThinkingLevel, ToolCall, ToolDeclaration, ToolResultBuilder, ToolResultMessage, Usage,
-    UsageCost, UserContent, UserMessage, UserMessageBuilder, failure_text, finished_arguments, is_overflow,
-    is_retryable, join_text, parse_lenient, parse_strict, replace_lone_surrogates, supported_apis,
+    UsageCost, UserContent, UserMessage, UserMessageBuilder, empty_answer_text, failure_text,
+    finished_arguments, is_overflow, is_retryable, join_text, parse_lenient, parse_strict,
+    replace_lone_surrogates, supported_apis,
 };
 pub use models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, COMPAT_FIELDS, Catalog, CompatField, CompatKind, Cost,

@@ -1,6 +1,6 @@
 //! How an answer ended: its failure, and whether the conversation still fits the window.
 
-use super::message::{AssistantMessage, StopReason};
+use super::message::{AssistantBlock, AssistantMessage, StopReason};
 use crate::ai::failure::{Failure, FailureClass};
 
 impl Failure {
@@ -29,6 +29,25 @@ pub fn failure_text(message: &AssistantMessage) -> Option<String> {
     let first = error.lines().next().unwrap_or_default();
     let names_it = provider.is_empty() || first.to_lowercase().contains(&provider.to_lowercase());
     Some(if names_it { error.to_owned() } else { format!("{provider}: {error}") })
+}
+
+/// A sentence about a finished answer that has nothing to read: neither a text nor a tool call.
+/// `None` for other answers.
+pub fn empty_answer_text(message: &AssistantMessage) -> Option<&'static str> {
+    let is_finished = matches!(message.stop_reason, StopReason::Stop | StopReason::ToolUse);
+    let is_empty = |block: &AssistantBlock| match block {
+        AssistantBlock::Text(text) => text.text.trim().is_empty(),
+        AssistantBlock::Thinking(_) => true,
+        AssistantBlock::ToolCall(_) | AssistantBlock::Unknown(_) => false,
+    };
+    if !is_finished || !message.content.iter().all(is_empty) {
+        return None;
+    }
+    let has_thinking = message.content.iter().any(|block| matches!(block, AssistantBlock::Thinking(_)));
+    Some(match has_thinking {
+        true => "The model stopped after thinking, without an answer.",
+        false => "The model returned an empty answer.",
+    })
 }
 
 /// Whether `message` shows that the conversation no longer fits a window of

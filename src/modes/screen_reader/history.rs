@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use crate::ai::{
-    AssistantBlock, AssistantMessage, ContentBlock, Message, StopReason, UserContent, failure_text, join_text,
+    AssistantBlock, AssistantMessage, ContentBlock, Message, StopReason, UserContent, empty_answer_text,
+    failure_text, join_text,
 };
 use crate::session::{Entry, EntryBody, EntryKind, Reply, SessionCommand, SessionMessage, SessionTree};
 use crate::util::counted;
@@ -129,12 +130,13 @@ fn is_textless(answer: &AssistantMessage) -> bool {
     answer.texts().all(|text| text.trim().is_empty())
 }
 
-/// How an answer ended, unless it is whole.
+/// How an answer ended, unless it is whole and has something to read.
 fn outcome(answer: &AssistantMessage) -> Option<String> {
     if answer.stop_reason == StopReason::Aborted {
         return Some("The answer was interrupted.".to_owned());
     }
-    failure_text(answer).map(|error| format!("Error: {error}"))
+    let failure = failure_text(answer).map(|error| format!("Error: {error}"));
+    failure.or_else(|| empty_answer_text(answer).map(str::to_owned))
 }
 
 /// How an answer ended of which nothing else is to be read.
@@ -252,6 +254,7 @@ mod tests {
         check(StopReason::Aborted, "", interrupted, &[interrupted, "End."]);
         check(StopReason::Aborted, "It is", "Answer: It is", &["Answer:", "It is", interrupted, "End."]);
         check(StopReason::Stop, "It is", "Answer: It is", &["Answer:", "It is", "End."]);
-        check(StopReason::Stop, "", "Answer: ", &["Answer:", "Nothing.", "End."]);
+        let empty = "The model returned an empty answer.";
+        check(StopReason::Stop, "", empty, &[empty, "End."]);
     }
 }

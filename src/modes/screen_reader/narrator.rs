@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::agent::AgentEvent;
 use crate::ai::{
     AssistantMessage, BlockKind, ContentBlock, Message, StopReason, StreamEvent, ToolCall, ToolResultMessage,
-    failure_text,
+    empty_answer_text, failure_text,
 };
 use crate::session::{
     EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionEvent, SessionMessage, SessionState,
@@ -245,11 +245,10 @@ impl Narrator {
             StopReason::Length => {
                 lines.push("Warning: the answer was truncated at its length limit.".to_owned());
             }
-            StopReason::Aborted
-            | StopReason::Stop
-            | StopReason::ToolUse
-            | StopReason::Deferred
-            | StopReason::Pending => {}
+            StopReason::Stop | StopReason::ToolUse => {
+                lines.extend(empty_answer_text(answer).map(str::to_owned));
+            }
+            StopReason::Aborted | StopReason::Deferred | StopReason::Pending => {}
         }
         lines
     }
@@ -495,6 +494,20 @@ mod tests {
         assert_eq!(said(ended(true, Some("cancelled"))), "The summary was cancelled; nothing was changed.");
         assert_eq!(said(ended(false, Some("no key"))), "Error: no summary: no key");
         assert_eq!(said(ended(false, None)), "The conversation is summarised.");
+    }
+
+    #[test]
+    fn an_answer_without_text_is_told() {
+        let mut narrator = Narrator::default();
+        let mut end = |content: serde_json::Value| {
+            let answer = json!({ "role": "assistant", "content": content, "stopReason": "stop" });
+            let answer: AssistantMessage = serde_json::from_value(answer).unwrap();
+            say(&mut narrator, AgentEvent::MessageEnd(Arc::new(answer.into())))
+        };
+        let thinking = json!({ "type": "thinking", "thinking": "Hm." });
+        assert_eq!(end(json!([])), ["The model returned an empty answer."]);
+        assert_eq!(end(json!([thinking])), ["The model stopped after thinking, without an answer."]);
+        assert_eq!(end(json!([thinking, { "type": "text", "text": "Yes." }])), ["Yes."]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
-use crate::ai::{AssistantMessage, Message, StopReason, failure_text};
+use crate::ai::{AssistantMessage, Message, StopReason, empty_answer_text, failure_text};
 use crate::session::{BashExecution, Entry, EntryBody, NoticeLevel, Opened, SessionEvent, SessionMessage};
 
 use super::Transcript;
@@ -155,13 +155,16 @@ impl Transcript {
         }
     }
 
-    /// Reports how an answer ended, unless it ended normally.
+    /// Reports how an answer ended, unless it ended normally and has something to read.
     fn show_outcome(&mut self, answer: &AssistantMessage, was_streamed: bool) {
         finish_thinking(&mut self.cells);
         self.live.failure = None;
         let (error, shown) = (answer.error_message.as_deref(), failure_text(answer));
         let (tone, text) = match answer.stop_reason {
-            StopReason::Stop | StopReason::ToolUse | StopReason::Deferred | StopReason::Pending => return,
+            StopReason::Stop | StopReason::ToolUse | StopReason::Deferred | StopReason::Pending => {
+                let Some(text) = empty_answer_text(answer) else { return };
+                (Tone::Info, text)
+            }
             StopReason::Length => (Tone::Failure, "The answer was truncated at the output token limit"),
             StopReason::Aborted => (Tone::Info, ABORTED),
             StopReason::Error => (Tone::Error, shown.as_deref().unwrap_or_default()),

@@ -632,6 +632,24 @@ fn failed_answers_say_why() {
 }
 
 #[test]
+fn an_answer_without_text_says_so() {
+    let check = |content: Vec<AssistantBlock>, expected: &str| {
+        let text = TranscriptStage::with([answer(StopReason::Stop, content)]).text(80);
+        assert_eq!(text.lines().last(), Some(expected), "{text}");
+    };
+    check(vec![], "| The model returned an empty answer.");
+    check(vec![says(" \n")], "| The model returned an empty answer.");
+    check(vec![thinks("Hm.")], "| The model stopped after thinking, without an answer.");
+    check(vec![thinks("Hm."), says("Yes.")], "| Yes.");
+    let ls = AssistantBlock::ToolCall(call("ls", json!({ "path": "src" })));
+    check(vec![thinks("Hm."), ls], "|");
+
+    let mut live = TranscriptStage::new();
+    live.answer().agent(AgentEvent::MessageEnd(Arc::new(answer(StopReason::Stop, vec![]))));
+    assert_eq!(live.text(80), TranscriptStage::with([answer(StopReason::Stop, vec![])]).text(80));
+}
+
+#[test]
 fn calls_of_a_failed_answer_say_why() {
     let ls = call("ls", json!({ "path": "src" }));
     let mut stage = TranscriptStage::new();

@@ -132,7 +132,7 @@ fn a_call_without_a_result_is_not_continued_by_a_later_call_with_its_id() {
             user(text),
             with(call),
             Message::ToolResult(Arc::new(result(call, text))),
-            answer(StopReason::Stop, vec![]),
+            answer(StopReason::Stop, vec![says("done")]),
         ]
     };
     let stored = [user("first"), with(&lost)];
@@ -161,9 +161,11 @@ fn a_call_without_a_result_is_not_continued_by_a_later_call_with_its_id() {
         "| second",
         "| $ echo second",
         "| second",
+        "| done",
         "| third",
         "| $ echo third",
         "| third",
+        "| done",
     ];
     assert_eq!(rows, expected);
 
