@@ -12,6 +12,7 @@ use crate::session::{Entry, EntryBody, EntryKind, Reply, SessionCommand, Session
 use crate::util::counted;
 use crate::util::worker;
 
+use super::calls::call_lines;
 use super::narrator::{begun, describe, on_one_line, shortened};
 use super::spoken::read_out;
 use super::{Next, Talk, say};
@@ -211,7 +212,7 @@ fn block(block: &AssistantBlock) -> Vec<String> {
             [vec!["Thinking:".to_owned()], read_out(&thinking.thinking), vec!["End of thinking.".to_owned()]]
                 .concat()
         }
-        AssistantBlock::ToolCall(call) => vec![format!("Call of {}", describe(call))],
+        AssistantBlock::ToolCall(call) => call_lines(call),
         AssistantBlock::Unknown(_) => Vec::new(),
     }
 }

@@ -5,6 +5,7 @@
 //! ones, `narrator` says what happens, `spoken` reads Markdown, `menu` has lists with numbers, `commands` the
 //! slash commands, and `history` what was said before.
 
+mod calls;
 mod commands;
 mod history;
 mod input;

@@ -385,10 +385,15 @@ fn text_of(answer: &AssistantMessage) -> String {
 
 /// A call in one line: its name, and the argument that says most.
 pub(super) fn describe(call: &ToolCall) -> String {
-    let argument =
-        ["command", "path", "pattern", "query"].iter().find_map(|name| call.arguments.get(*name)?.as_str());
-    let line = argument.map_or_else(|| call.name.clone(), |argument| format!("{}: {argument}", call.name));
+    let argument = described_argument(call);
+    let line = argument.map_or_else(|| call.name.clone(), |(_, text)| format!("{}: {text}", call.name));
     on_one_line(&line)
+}
+
+/// The name and the text of that argument.
+pub(super) fn described_argument(call: &ToolCall) -> Option<(&'static str, &str)> {
+    const NAMES: [&str; 4] = ["command", "path", "pattern", "query"];
+    NAMES.into_iter().find_map(|name| Some((name, call.arguments.get(name)?.as_str()?)))
 }
 
 pub(super) fn on_one_line(text: &str) -> String {
