@@ -8,7 +8,9 @@ use crate::ai::{
     AssistantBlock, AssistantMessage, ContentBlock, Message, StopReason, UserContent, empty_answer_text,
     failure_text, join_text,
 };
-use crate::session::{Entry, EntryBody, EntryKind, Reply, SessionCommand, SessionMessage, SessionTree};
+use crate::session::{
+    BashExecution, Entry, EntryBody, EntryKind, Reply, SessionCommand, SessionMessage, SessionTree,
+};
 use crate::util::counted;
 use crate::util::worker;
 
@@ -117,9 +119,18 @@ fn name(body: &EntryBody) -> String {
             }
             _ => of_text(),
         },
+        EntryBody::Message { message: SessionMessage::BashExecution(execution), .. } => {
+            begun(&on_one_line(&typed(execution)), MAX_NAME_CLUSTERS)
+        }
         _ => of_text(),
     };
     format!("{}: {begin}", title(body))
+}
+
+/// A command of the user with its mark.
+fn typed(execution: &BashExecution) -> String {
+    let mark = if execution.exclude_from_context == Some(true) { "!!" } else { "!" };
+    format!("{mark}{}", execution.command)
 }
 
 /// Whether it consists of calls.
@@ -157,6 +168,11 @@ fn title(body: &EntryBody) -> String {
             Message::ToolResult(result) => format!("Result of {}", result.tool_name),
             Message::System(_) => "Instructions".to_owned(),
         },
+        EntryBody::Message { message: SessionMessage::BashExecution(execution), .. }
+            if execution.exclude_from_context == Some(true) =>
+        {
+            "Your command, which the model does not see".to_owned()
+        }
         EntryBody::Message { .. } => "Your command".to_owned(),
         EntryBody::Compaction(_) | EntryBody::BranchSummary(_) => "Summary".to_owned(),
         _ => "Message".to_owned(),
@@ -182,7 +198,7 @@ fn text(body: &EntryBody) -> Vec<String> {
             Message::System(_) => {}
         },
         EntryBody::Message { message: SessionMessage::BashExecution(execution), .. } => {
-            lines.push(on_one_line(&execution.command));
+            lines.push(on_one_line(&typed(execution)));
             lines.extend(plain(&execution.output));
             lines.extend(
                 execution.full_output_path.as_ref().map(|path| format!("All of its output is in {path}")),
@@ -243,6 +259,22 @@ mod tests {
         let text = (1..=400).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
         let name = "Answer: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 (and more)";
         check(StopReason::Stop, &text, name, &["Answer:", &text, "End."]);
+    }
+
+    #[test]
+    fn a_command_that_the_model_does_not_see_says_so() {
+        let body = |exclude_from_context: Option<bool>| {
+            EntryBody::bash(BashExecution {
+                command: "echo\na".to_owned(),
+                exclude_from_context,
+                ..BashExecution::default()
+            })
+        };
+        let hidden = "Your command, which the model does not see:";
+        assert_eq!(name(&body(Some(true))), format!("{hidden} !!echo a"));
+        assert_eq!(text(&body(Some(true))), [hidden, "!!echo a", "End."]);
+        assert_eq!(name(&body(None)), "Your command: !echo a");
+        assert_eq!(text(&body(None)), ["Your command:", "!echo a", "End."]);
     }
 
     #[test]
