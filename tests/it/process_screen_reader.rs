@@ -290,3 +290,24 @@ async fn name_of_the_session_is_read_by_name_and_status() {
         "It is your turn.\nThis session is called “src/a<U+200B>b”.\nModel local/m-1, thinking off.\n";
     assert!(written(&log).contains(status), "{}", written(&log));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exclamation_marks_alone_run_nothing() {
+    let home = TestHome::with_server("http://127.0.0.1:9");
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    pty.keys("!\r");
+    pty.wait_log("that nothing runs", |log| log.matches("Nothing to run").count() == 1);
+    pty.keys("!! \r");
+    pty.wait_log("it again", |log| log.matches("Nothing to run").count() == 2);
+    pty.keys("!!echo hidden\r");
+    pty.wait_text("Your command is done.");
+    pty.keys("/history\r");
+    pty.wait_text("Type /read with a number for the whole text.");
+    pty.keys("/quit\r");
+    let (_, _, log) = pty.end();
+    let text = written(&log);
+    let history = "1. Your command, which the model does not see: !!echo hidden\nType /read";
+    assert!(text.contains(history), "{text}");
+    assert!(!text.contains("2. Your command"), "{text}");
+}

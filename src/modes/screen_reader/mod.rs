@@ -317,7 +317,7 @@ impl Talk {
     }
 
     fn run_line(&mut self, text: &str) -> Next {
-        let is_command = text.len() > 1 && text.starts_with('!') || commands::is_command(self, text);
+        let is_command = text.starts_with('!') || commands::is_command(self, text);
         if is_command {
             self.list = None;
         } else if let Some(menu) = self.list.take().or_else(|| self.question.take()) {
@@ -327,18 +327,27 @@ impl Talk {
         if text.is_empty() {
             self.deliver_queue();
         } else if let Some(rest) = text.strip_prefix('!') {
-            let (command, hidden) = rest.strip_prefix('!').map_or((rest, false), |rest| (rest, true));
-            self.handle.send(SessionCommand::RunBash {
-                command: command.trim().to_owned(),
-                exclude_from_context: hidden,
-                others: OtherCommands::Refuse,
-            });
+            self.run_bash(rest);
         } else if is_command || text == "/" || command_name(text).is_some() {
             return commands::run(self, text);
         } else {
             self.prompt(text);
         }
         Next::GoOn
+    }
+
+    /// Runs what the user typed after the first `!`.
+    fn run_bash(&self, rest: &str) {
+        let (command, hidden) = rest.strip_prefix('!').map_or((rest, false), |rest| (rest, true));
+        let command = command.trim().to_owned();
+        if command.is_empty() {
+            return say(&["Nothing to run: type a command after the exclamation mark.".to_owned()]);
+        }
+        self.handle.send(SessionCommand::RunBash {
+            command,
+            exclude_from_context: hidden,
+            others: OtherCommands::Refuse,
+        });
     }
 
     fn prompt(&self, text: &str) {
