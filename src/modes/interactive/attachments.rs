@@ -1,7 +1,7 @@
 //! The images of the prompt that is being written. Each is named by a marker in its text,
 //! `[image #1]`; one whose marker was deleted is not sent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
@@ -52,11 +52,7 @@ impl Attachments {
 
     /// How many images `text` names that are not here, as in a prompt from the history.
     pub(super) fn n_missing(&self, text: &str) -> usize {
-        let numbers =
-            text.split(IMAGE_LABEL_START).skip(1).filter_map(|rest| rest.split_once(']')?.0.parse().ok());
-        let missing: BTreeSet<usize> =
-            numbers.filter(|number| *number > 0 && !self.images.contains_key(number)).collect();
-        missing.len()
+        numbers_in(text).iter().filter(|number| !self.images.contains_key(number)).count()
     }
 
     /// The numbers that `text` names, in the order of their first markers.
@@ -67,21 +63,37 @@ impl Attachments {
         named.into_iter().map(|(_, number)| number).collect()
     }
 
-    /// The prompt as it is sent or stored: the images that `text` names, numbered from 1 in the
-    /// order of their markers.
+    /// The prompt as it is sent or stored: the images that `text` names, in the order of their
+    /// markers. They keep their numbers, which the rest of the text may mention; if the text has
+    /// markers of no image too, they are numbered from 1, so that those can be told apart.
     pub(super) fn prompt(&self, text: &str) -> PromptDraft {
         let named = self.named(text);
-        let renamed: Vec<(usize, usize)> = named.iter().copied().zip(1..).collect();
         let images = named.iter().filter_map(|number| self.images.get(number).cloned()).collect();
+        if numbers_in(text) == named {
+            return PromptDraft { text: text.to_owned(), images, ..PromptDraft::default() };
+        }
+        let renamed: Vec<(usize, usize)> = named.iter().copied().zip(1..).collect();
         PromptDraft { text: rename(text, &renamed), images, ..PromptDraft::default() }
     }
 
-    /// Takes the images of a prompt over. Its text is returned with the numbers they have here;
-    /// images that it does not name are named at its end.
+    /// Takes the images of a prompt over. Its text is returned with the numbers they have here,
+    /// which are the same where these are free; images that it does not name are named at its end.
     pub(super) fn adopt(&mut self, prompt: PromptDraft) -> PromptDraft {
         let PromptDraft { text, images, pastes } = prompt;
+        let mut numbers = numbers_in(&text);
+        if numbers.len() != images.len() {
+            numbers = (1..=images.len()).collect();
+        }
+        let is_free = numbers.iter().all(|number| !self.images.contains_key(number));
+        let mut place = |number: usize, image: Image| match is_free {
+            true => {
+                self.images.insert(number, image);
+                number
+            }
+            false => self.add(image),
+        };
         let renamed: Vec<(usize, usize)> =
-            (1..).zip(images).map(|(old, image)| (old, self.add(image))).collect();
+            numbers.into_iter().zip(images).map(|(old, image)| (old, place(old, image))).collect();
         let unnamed: Vec<String> = renamed
             .iter()
             .filter(|(old, _)| !text.contains(&image_label(*old)))
@@ -96,6 +108,18 @@ impl Attachments {
         }
         PromptDraft { text: adopted, images: Vec::new(), pastes }
     }
+}
+
+/// The numbers of all markers in a text, also of those without an image, in the order of their first markers.
+fn numbers_in(text: &str) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    for rest in text.split(IMAGE_LABEL_START).skip(1) {
+        let number = rest.split_once(']').and_then(|(number, _)| number.parse().ok());
+        if let Some(number) = number.filter(|number| *number > 0 && !numbers.contains(number)) {
+            numbers.push(number);
+        }
+    }
+    numbers
 }
 
 /// The text with other numbers in its markers, all changed at once.
@@ -225,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_sent_in_the_order_of_their_markers_and_numbered_anew() {
+    fn images_beside_markers_of_none_are_numbered_anew_in_the_order_of_their_markers() {
         let mut attachments = Attachments::default();
         for name in ["a", "b", "c"] {
             attachments.add(image(name));
@@ -235,6 +259,24 @@ mod tests {
         assert_eq!(names(&prompt), ["c", "a"]);
         assert_eq!(attachments.prompt("none").images, []);
         assert_eq!(attachments.n_missing("[image #3] [image #4] [image #4] [image #x] [image #0] [image"), 1);
+    }
+
+    #[test]
+    fn images_keep_the_numbers_that_the_text_mentions() {
+        let mut attachments = Attachments::default();
+        for name in ["cleared", "b", "c"] {
+            attachments.add(image(name));
+        }
+        let prompt = attachments.prompt("[image #3] is like [image #2]; describe image 2");
+        assert_eq!(prompt.text, "[image #3] is like [image #2]; describe image 2");
+        assert_eq!(names(&prompt), ["c", "b"]);
+        let mut later = Attachments::default();
+        let adopted = later.adopt(prompt.clone());
+        assert_eq!(adopted.text, prompt.text);
+        assert_eq!(later.prompt(&adopted.text), prompt);
+        // Beside another prompt there are no two with one number.
+        let again = later.adopt(prompt);
+        assert_eq!(again.text, "[image #4] is like [image #5]; describe image 2");
     }
 
     #[test]
