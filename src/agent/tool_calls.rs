@@ -207,10 +207,12 @@ impl<'a> BatchRun<'a, '_> {
             let name = &call.name;
             return Err(ToolError::new(format!("the arguments of {name} are not a JSON object: {error}")));
         }
-        let tool = self
-            .tools
-            .get(&call.name)
-            .ok_or_else(|| ToolError::new(format!("Tool {} not found", call.name)))?;
+        let tool = self.tools.get(&call.name).ok_or_else(|| {
+            ToolError::new(match call.name.trim() {
+                "" => "The call names no tool".to_owned(),
+                name => format!("Tool {name} not found"),
+            })
+        })?;
         let check = |arguments: Value| -> Result<(Value, Touches), ToolError> {
             let arguments = schema::validate(&tool.spec().parameters, arguments).map_err(|problems| {
                 ToolError::new(schema::describe(&call.name, &problems, &call.arguments))

@@ -22,7 +22,10 @@ mod transport;
 
 pub use api::shortest_answer;
 pub use demo::{DemoPace, DemoProvider};
-pub use failure::{Failure, FailureClass, Refused, Rejection, RequestPath, classify, rejection, retry_delay};
+pub use failure::{
+    Failure, FailureClass, Refused, Rejection, RequestPath, classify, plain_error, rejection, retry_delay,
+    wait_text,
+};
 pub use messages::{
     Api, AssistantBlock, AssistantMessage, AssistantMessageBuilder, Blank, BlockKind, ConstrainedSampling,
     ContentBlock, EventStream, Extra, Filled, Grammars, Image, ImageUrl, Message, MessageBuilder, Millis,

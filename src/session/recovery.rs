@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::ai;
 use crate::config::Settings;
 
 /// Limits for retries of failed requests.
@@ -160,9 +161,10 @@ fn backoff(attempt: u32, policy: &RetryPolicy) -> Duration {
 /// Message for a server that requested a longer delay than pi accepts.
 pub(super) fn too_long(demanded: Duration, most: Duration) -> String {
     format!(
-        "the provider asks for a delay of {}s, longer than pi's limit of {}s; send the prompt again after that",
-        demanded.as_secs_f64().ceil(),
-        most.as_secs_f64()
+        "pi does not retry: the provider asks for a wait of {}, longer than the limit of {}; \
+         send the prompt again after that",
+        ai::wait_text(demanded),
+        ai::wait_text(most)
     )
 }
 

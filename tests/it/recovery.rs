@@ -310,7 +310,7 @@ async fn a_wait_above_the_cap_fails_at_once_and_says_how_long() {
     assert_eq!(
         notices(&lines),
         [
-            "Error: the provider asks for a delay of 90s, longer than pi's limit of 60s; send the prompt again after that"
+            "Error: pi does not retry: the provider asks for a wait of 90s, longer than the limit of 60s; send the prompt again after that"
         ]
     );
     session.ask("again").await;

@@ -206,12 +206,14 @@ fn date(seconds: f64) -> Option<String> {
     Some(timestamp.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
-/// `45 min`, `2 h 5 min`, `3 d 1 h`.
-fn span(seconds: f64) -> String {
+/// `45 min`, `1 h`, `2 h 5 min`, `3 d 1 h`.
+pub(super) fn span(seconds: f64) -> String {
     let minutes = (seconds / 60.0).ceil() as u64;
     match (minutes / 1_440, minutes / 60 % 24, minutes % 60) {
         (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, 0) => format!("{hours} h"),
         (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, 0, _) => format!("{days} d"),
         (days, hours, _) => format!("{days} d {hours} h"),
     }
 }

@@ -10,6 +10,7 @@
 mod codes;
 mod error_body;
 mod patterns;
+mod plain_words;
 mod rejection;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use patterns::{
 };
 
 pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
+pub use plain_words::{plain_error, wait_text};
 use rejection::rejection_in;
 pub use rejection::{Refused, Rejection, RequestPath, rejection};
 

@@ -1,7 +1,7 @@
 //! How an answer ended: its failure, and whether the conversation still fits the window.
 
 use super::message::{AssistantBlock, AssistantMessage, StopReason};
-use crate::ai::failure::{Failure, FailureClass};
+use crate::ai::failure::{Failure, FailureClass, plain_error};
 
 impl Failure {
     /// The failure of an answer: the one it carries, otherwise the one its text describes.
@@ -17,7 +17,7 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
     Failure::of_answer(message).is_some_and(|failure| failure.class.is_retryable())
 }
 
-/// The error for the user, prefixed with the provider if the text does not name it.
+/// The error for the user in plain words, prefixed with the provider if the text does not name it.
 /// `None` if the answer did not fail.
 pub fn failure_text(message: &AssistantMessage) -> Option<String> {
     if message.stop_reason != StopReason::Error {
@@ -28,7 +28,8 @@ pub fn failure_text(message: &AssistantMessage) -> Option<String> {
     // Lines below the first are about the key and always name the provider.
     let first = error.lines().next().unwrap_or_default();
     let names_it = provider.is_empty() || first.to_lowercase().contains(&provider.to_lowercase());
-    Some(if names_it { error.to_owned() } else { format!("{provider}: {error}") })
+    let error = plain_error(error);
+    Some(if names_it { error.into_owned() } else { format!("{provider}: {error}") })
 }
 
 /// A sentence about a finished answer that has nothing to read: neither a text nor a tool call.

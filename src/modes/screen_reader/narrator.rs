@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::agent::AgentEvent;
 use crate::ai::{
     AssistantMessage, BlockKind, ContentBlock, Message, StopReason, StreamEvent, ToolCall, ToolResultMessage,
-    empty_answer_text, failure_text,
+    empty_answer_text, failure_text, plain_error,
 };
 use crate::session::{
     EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionEvent, SessionMessage, SessionState,
@@ -65,6 +65,7 @@ impl Narrator {
             SessionEvent::Agent(event) => self.on_agent_event(event),
             SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
                 let seconds = delay.as_secs_f64().ceil();
+                let error = plain_error(error);
                 one(format!(
                     "Error: {error}. Trying again in {seconds:.0} seconds, {attempt} of {max_attempts}."
                 ))

@@ -188,7 +188,10 @@ pub(super) fn title(
     rest: impl IntoIterator<Item = Run>,
     cx: &RenderCx<'_>,
 ) -> Vec<Row> {
-    let mut title = vec![Run::new(visible_line(state.name), cx.bold(Token::ToolTitle))];
+    let mut title = vec![match state.name.trim() {
+        "" => Run::new("(no tool name)", cx.style(Token::Muted)),
+        name => Run::new(visible_line(name), cx.bold(Token::ToolTitle)),
+    }];
     for run in rest {
         title.push(Run::new(" ", Style::new()));
         title.push(run);

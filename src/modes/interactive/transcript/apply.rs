@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
-use crate::ai::{AssistantMessage, Message, StopReason, empty_answer_text, failure_text};
+use crate::ai::{AssistantMessage, Message, StopReason, empty_answer_text, failure_text, plain_error};
 use crate::session::{BashExecution, Entry, EntryBody, NoticeLevel, Opened, SessionEvent, SessionMessage};
 
 use super::Transcript;
@@ -201,7 +201,7 @@ impl Transcript {
     fn failed_request(&mut self, error: &str) {
         if self.live.failure.as_deref() != Some(error) {
             self.live.failure = Some(error.to_owned());
-            self.notice(NoticeLevel::Error, error);
+            self.notice(NoticeLevel::Error, &plain_error(error));
         }
     }
 

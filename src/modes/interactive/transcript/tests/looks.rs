@@ -632,6 +632,16 @@ fn failed_answers_say_why() {
 }
 
 #[test]
+fn a_call_without_a_name_says_so() {
+    let call = call("", json!({ "path": "src" }));
+    let text = called(&call, error(&call, "The call names no tool")).text(60);
+    assert!(
+        text.contains("| (no tool name) path=src") && text.contains("✗ The call names no tool"),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_answer_without_text_says_so() {
     let check = |content: Vec<AssistantBlock>, expected: &str| {
         let text = TranscriptStage::with([answer(StopReason::Stop, content)]).text(80);
