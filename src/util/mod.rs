@@ -14,6 +14,7 @@ pub mod grammars;
 pub mod image;
 pub mod json_length;
 mod json_problem;
+mod last_break;
 pub mod manual;
 pub mod nearest;
 pub mod os;
@@ -30,3 +31,4 @@ pub mod worker;
 
 pub use counted::counted;
 pub use json_problem::{RepeatedKey, json_problem, line_of_key, repeated_keys};
+pub use last_break::with_last_breaks;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use similar::{DiffOp, TextDiff};
 
+use crate::util::with_last_breaks;
+
 use super::EditPreview;
 
 /// Most bytes of the lines of a description, which is stored with the result. A change of a
@@ -37,7 +39,11 @@ pub enum DiffRow {
 pub(super) fn describe(before: &str, after: &str, name: &str) -> EditPreview {
     let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(before, after);
     let is_long = n_bytes(&diff) > MAX_BYTES;
-    let rows = rows(&diff, is_long);
+    let (old, new) = with_last_breaks(before, after);
+    let is_same = old == before && new == after;
+    let of_lines = (!is_same).then(|| TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(&*old, &*new));
+    let shown = of_lines.as_ref().unwrap_or(&diff);
+    let rows = rows(shown, is_long);
     // A patch with truncated lines would be wrong.
     let patch = match is_long {
         true => String::new(),
@@ -47,7 +53,7 @@ pub(super) fn describe(before: &str, after: &str, name: &str) -> EditPreview {
     EditPreview {
         diff: display(&rows, n_lines.to_string().len()),
         patch,
-        first_changed_line: first_changed_line(diff.ops()),
+        first_changed_line: first_changed_line(shown.ops()),
         rows,
     }
 }
@@ -225,6 +231,21 @@ mod tests {
         assert_eq!(preview.diff, " 1 a\n-2 b\n+2 c");
         let note = "\\ No newline at end of file\n";
         assert_eq!(preview.patch, format!("--- x\n+++ x\n@@ -1,2 +1,2 @@\n a\n-b\n{note}+c\n{note}"));
+    }
+
+    #[test]
+    fn a_last_line_that_only_gets_a_break_is_not_changed() {
+        let check = |before: &str, after: &str, diff: &str, first: u64| {
+            let preview = describe(before, after, "x");
+            assert_eq!((preview.diff.as_str(), preview.first_changed_line), (diff, first));
+        };
+        check("a\nb", "a\nb\nc\n", " 1 a\n 2 b\n+3 c", 3);
+        check("a\nb", "a\nb\nc", " 1 a\n 2 b\n+3 c", 3);
+        check("a\nb\n", "a", " 1 a\n-2 b", 2);
+        // Otherwise nothing would be shown.
+        check("a\nb", "a\nb\n", " 1 a\n-2 b\n+2 b", 2);
+        let patch = describe("a\nb", "a\nb\nc\n", "x").patch;
+        assert!(patch.contains("-b\n\\ No newline at end of file\n+b\n+c\n"), "{patch}");
     }
 
     #[test]

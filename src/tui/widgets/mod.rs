@@ -16,7 +16,7 @@ mod spinner;
 use super::keymap::Keymap;
 use super::theme::Theme;
 
-pub use diff::{DiffLine, DiffRows, diff_between, parse_diff};
+pub use diff::{DiffLine, DiffRows, changes_last_break, diff_between, parse_diff};
 pub use field::Field;
 pub use fuzzy::fuzzy_rank;
 pub use hints::Hints;

@@ -1,8 +1,9 @@
 //! `edit`: the file and the diff; without a result, the requested edits.
 
 use crate::tools::Edit;
-use crate::tui::text::Row;
-use crate::tui::widgets::{DiffLine, DiffRows, diff_between, parse_diff};
+use crate::tui::text::{Row, wrap_plain};
+use crate::tui::theme::Token;
+use crate::tui::widgets::{DiffLine, DiffRows, changes_last_break, diff_between, parse_diff};
 
 use super::super::transcript::RenderCx;
 use super::lines::{below, error, hint, language, path, title};
@@ -23,6 +24,10 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     // A finished edit is shown completely, because the user wants to review it.
     let limit = if state.stage == Stage::Done { None } else { state.limit(usize::MAX, cx) };
     below(&mut rows, diff(state, &lines, limit, cx));
+    if stored.is_some() && changes_last_break(&lines) {
+        let note = "The text of the last line did not change, only its line break.";
+        rows.extend(wrap_plain(note, cx.width, cx.style(Token::Muted)));
+    }
     if let Some(output) = failed {
         below(&mut rows, error(output, cx));
     }

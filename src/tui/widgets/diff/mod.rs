@@ -10,6 +10,7 @@ mod rows;
 use similar::{ChangeTag, TextDiff};
 
 use crate::util::visible::Replaced;
+use crate::util::with_last_breaks;
 
 use super::super::text::visible_replaced;
 
@@ -38,18 +39,46 @@ pub struct DiffLine {
     text: String,
     /// What was replaced in `text`.
     replaced: Vec<Replaced>,
+    /// The text with tabs for the blanks that stand for them, of the same length; `None` without tabs.
+    with_tabs: Option<String>,
 }
 
 impl DiffLine {
     fn new(kind: DiffKind, number: &str, source: &str) -> Self {
         let (text, replaced) = visible_replaced(source);
-        Self { kind, number: number.to_owned(), text, replaced }
+        let with_tabs = with_tabs(&text, &replaced);
+        Self { kind, number: number.to_owned(), text, replaced, with_tabs }
+    }
+
+    /// What changed words are found in: a tab is another text than blanks.
+    fn compared(&self) -> &str {
+        self.with_tabs.as_deref().unwrap_or(&self.text)
     }
 
     /// Between two changes whose distance is unknown.
     pub fn gap() -> Self {
         Self::new(DiffKind::Gap, "", "…")
     }
+}
+
+fn with_tabs(text: &str, replaced: &[Replaced]) -> Option<String> {
+    let tabs = || replaced.iter().filter(|one| one.source == '\t').map(|one| one.range.clone());
+    tabs().next()?;
+    let mut with_tabs = text.to_owned();
+    for tab in tabs() {
+        with_tabs.replace_range(tab.clone(), &"\t".repeat(tab.len()));
+    }
+    Some(with_tabs)
+}
+
+/// Whether a line was replaced by itself, because only the line break after it is new or gone.
+pub fn changes_last_break(lines: &[DiffLine]) -> bool {
+    lines.windows(2).any(|pair| {
+        let [old, new] = pair else { return false };
+        old.kind == DiffKind::Removed
+            && new.kind == DiffKind::Added
+            && (&old.text, &old.replaced) == (&new.text, &new.replaced)
+    })
 }
 
 /// Parses the form of diffs in sessions, one `+12 text` per line. Lines without a number keep their sign; those
@@ -97,7 +126,8 @@ pub fn diff_between(old: &str, new: &str) -> Vec<DiffLine> {
         let removed = old.lines().map(|line| DiffLine::new(DiffKind::Removed, "", line));
         return removed.chain(new.lines().map(|line| DiffLine::new(DiffKind::Added, "", line))).collect();
     }
-    let diff = TextDiff::from_lines(old, new);
+    let (old, new) = with_last_breaks(old, new);
+    let diff = TextDiff::from_lines(&*old, &*new);
     // Where both texts have them, they are line breaks like any other.
     let shows_returns = old.contains('\r') != new.contains('\r');
     let line = |change: similar::Change<&str>| {

@@ -632,6 +632,15 @@ fn failed_answers_say_why() {
 }
 
 #[test]
+fn an_edit_of_the_last_line_break_alone_says_so() {
+    let edit = call("edit", json!({ "path": "a", "edits": [{ "oldText": "b", "newText": "b\n" }] }));
+    let mut done = result(&edit, "Successfully replaced 1 block(s) in a.");
+    done.details = Some(json!({ "diff": " 1 a\n-2 b\n+2 b" }));
+    let text = called(&edit, done).text(80);
+    assert!(text.contains("| The text of the last line did not change, only its line break."), "{text}");
+}
+
+#[test]
 fn a_call_without_a_name_says_so() {
     let call = call("", json!({ "path": "src" }));
     let text = called(&call, error(&call, "The call names no tool")).text(60);

@@ -89,7 +89,7 @@ impl<'a> DiffRows<'a> {
     fn change_at(&self, first: usize) -> Change<'a> {
         let rest = &self.lines[first..];
         let of = |lines: &'a [DiffLine], kind| -> Vec<&'a str> {
-            lines.iter().take_while(|line| line.kind == kind).map(|line| line.text.as_str()).collect()
+            lines.iter().take_while(|line| line.kind == kind).map(DiffLine::compared).collect()
         };
         let removed = of(rest, DiffKind::Removed);
         let added = of(&rest[removed.len()..], DiffKind::Added);

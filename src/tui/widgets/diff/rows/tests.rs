@@ -48,6 +48,21 @@ fn changed_lines_are_tinted_and_have_the_colours_of_their_language() {
 }
 
 #[test]
+fn a_tab_that_was_replaced_by_blanks_is_marked() {
+    let theme = theme(ColorDepth::None);
+    let rows = draw(&diff_between("\tx\n", "    x\n"), "", &theme);
+    let reversed = |token| theme.style(token).add_modifier(Modifier::REVERSED);
+    assert_eq!(style_of(&rows[0], "   "), reversed(Token::ToolDiffRemoved));
+    assert_eq!(style_of(&rows[1], "   "), reversed(Token::ToolDiffAdded));
+    let rows = draw(&diff_between("\tx = 1\n", "\tx = 2\n"), "", &theme);
+    assert_eq!(style_of(&rows[0], "   "), theme.style(Token::ToolDiffRemoved));
+    let lines = diff_between("a\nb", "a\nb\nc\n");
+    let texts: Vec<String> =
+        draw(&lines, "", &theme).iter().map(|row| row.text().trim_end().to_owned()).collect();
+    assert_eq!(texts, [" a", " b", "+c"]);
+}
+
+#[test]
 fn changed_words_are_reversed_where_there_are_no_tints() {
     for depth in [ColorDepth::Ansi, ColorDepth::None] {
         let theme = theme(depth);
