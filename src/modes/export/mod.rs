@@ -7,6 +7,7 @@ mod atif;
 mod facts;
 mod html;
 mod markdown;
+mod request;
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 use crate::session::{
     Entry, Header, SecretReport, Secrets, SessionTree, mask_secrets, read_masked, write_branch,
 };
+
+pub(super) use request::{Exported, FileExport};
 
 /// TABLE: the formats that are not those of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

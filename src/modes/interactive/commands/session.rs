@@ -6,7 +6,7 @@ use crate::session::{EntryId, IfBusy, SessionCommand, SessionState};
 use crate::tui::text::visible_name;
 use crate::util::paths;
 
-use super::super::super::export::ExportFormat;
+use super::super::super::export::{ExportFormat, FileExport};
 use super::super::super::trace::{CallFilter, CallKind};
 use super::super::app::App;
 use super::super::dialogs::AskedBy;
@@ -228,10 +228,9 @@ pub(super) fn invalid_export(args: &str, _: &SessionState) -> Option<String> {
 
 fn export(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     let path = (!args.is_empty()).then(|| path_argument(app, args));
-    let format = path.as_deref().and_then(ExportFormat::of_file).unwrap_or(ExportFormat::Html);
     let line = ["export", args].join(" ").trim_end().to_owned();
-    let session_id = app.session.id.clone();
-    out.push(WorldEffect::Export(ExportRequest { session_id, path, format, secrets: None, line }).into());
+    let file = FileExport::new(&app.session.id, path);
+    out.push(WorldEffect::Export(ExportRequest { file, line }).into());
 }
 
 /// A path as the user typed it, in quotes or not.
