@@ -45,7 +45,7 @@ pub use opening::open_session;
 pub use output::{Terminals, after_output, give_up, report_error, report_notes, report_usage, tell_if_slow};
 pub use print::print;
 pub use rpc::{RPC_COMMANDS, RpcCommandRow, RpcStart, rpc};
-pub use screen_reader::screen_reader;
+pub use screen_reader::{screen_reader, screen_reader_commands_markdown};
 pub use sessions::{ListedSession, SessionsOutput};
 pub use slash::command_name;
 pub use trace::{CallFilter, CallKind, TraceView, show_trace};

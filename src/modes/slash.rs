@@ -91,7 +91,7 @@ pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
         return format!("/{name} is not supported yet{instead}");
     }
     let alias = ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, command)| *command);
-    match alias.or_else(|| nearest(&lower, known)) {
+    match alias.filter(|alias| known.contains(alias)).or_else(|| nearest(&lower, known)) {
         Some(command) => format!("there is no command /{name}; did you mean /{command}?"),
         None => format!("there is no command /{name}; type / to list all commands"),
     }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
+use std::fs;
+
 use ratatui::layout::Size;
 use serde_json::json;
 
@@ -14,6 +16,17 @@ const SIZE: Size = Size { width: 80, height: 24 };
 /// Everything the program wrote, without the terminal's echo of line ends.
 fn written(log: &[u8]) -> String {
     String::from_utf8(log.to_vec()).unwrap().replace("\r\n", "\n")
+}
+
+/// Types a line and waits until `answer` is written once more.
+fn ask(pty: &Pty, line: &str, answer: &str) {
+    let count = std::cell::Cell::new(0);
+    pty.wait_log("what was written", |log| {
+        count.set(log.matches(answer).count());
+        true
+    });
+    pty.keys(&format!("{line}\r"));
+    pty.wait_log(answer, |log| log.matches(answer).count() > count.get());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +82,7 @@ async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
         "Error: there is no number 99; type 1 to 5.",
         "Failure of bash:\nout\n",
         "Command exited with code 3\nEnd.",
-        "Error: there is no command /nothing in screen-reader mode. /help reads all.",
+        "Error: there is no command /nothing; /help reads all.",
     ];
     let mut from = 0;
     for line in said {
@@ -310,4 +323,95 @@ async fn exclamation_marks_alone_run_nothing() {
     let history = "1. Your command, which the model does not see: !!echo hidden\nType /read";
     assert!(text.contains(history), "{text}");
     assert!(!text.contains("2. Your command"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn branches_are_left_and_found_again_by_number() {
+    let replies = ["First.", "Second.", "Third.", "Fourth."].map(|text| Reply::sse(chat::text(text)));
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    ask(&pty, "/tree", "There is no message of yours in this session yet.");
+    ask(&pty, "say one", "Done. Your turn.");
+    ask(&pty, "say two", "Done. Your turn.");
+    ask(&pty, "/tree", "1. say two\r\n2. say one\r\nType a number");
+    ask(&pty, "1", "Type it again, changed or not: say two");
+    ask(&pty, "/last", "First.");
+    ask(&pty, "say three", "Done. Your turn.");
+    ask(&pty, "/tree", "3. The end of another branch after: say two");
+    ask(&pty, "another", "The last answer was:\r\nSecond.");
+    ask(&pty, "/fork", "2. say one\r\nType a number");
+    ask(&pty, "1", "Type it again, changed or not: say two");
+    ask(&pty, "say four", "Done. Your turn.");
+    ask(&pty, "/clone", "The last answer was:\r\nFourth.");
+    pty.keys("/quit\r");
+    let (status, _, _) = pty.end();
+    assert!(status.success());
+    let prompts = |request: &RecordedRequest| -> Vec<String> {
+        let messages = request.body["messages"].as_array().unwrap().clone();
+        let of_user = messages.iter().filter(|message| message["role"] == "user");
+        of_user.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+    };
+    let sent: Vec<_> = server.requests().iter().map(prompts).collect();
+    assert_eq!(sent[2], ["say one", "say three"]);
+    assert_eq!(sent[3], ["say one", "say four"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_reports_and_settings_are_lines() {
+    let server = SseServer::start([Reply::sse(chat::text("Hello."))]).await;
+    let home = TestHome::with_server(server.url());
+    let templates = home.agent().join("prompts");
+    fs::create_dir_all(&templates).unwrap();
+    fs::write(templates.join("greet.md"), "Greet $1").unwrap();
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    ask(&pty, "/copy", "There is no answer to copy yet.");
+    ask(&pty, "/export", "Error: there is nothing to export yet");
+    ask(&pty, "/greet me", "Done. Your turn.");
+    ask(&pty, "/copy", "Error: not copied: there is no clipboard");
+    ask(&pty, "/export talk.txt", "Error: end the name of the file in .html, .md or .jsonl");
+    ask(&pty, "/export talk.md", "Exported the session to ");
+    ask(&pty, "/export talk.md", "exists already; choose another name");
+    ask(&pty, "/import talk.html", "Error: ");
+    ask(&pty, "/session", "Messages: 1 from you, 1 answer");
+    ask(&pty, "/doctor", "Programs and variables:");
+    ask(&pty, "/settings", "And ");
+    ask(&pty, "retry.maxRetries", "Type the value, or the word default.");
+    ask(&pty, "many", "must be a whole number");
+    ask(&pty, "7", "retry.maxRetries, 7, from ");
+    ask(&pty, "/settings retry.maxRetries default", "retry.maxRetries, 3, the default.");
+    ask(&pty, "/settings quietStartup", "2. false, the current one");
+    ask(&pty, "1", "quietStartup, true, from ");
+    ask(&pty, "/reload", "Reloaded settings, skills, templates and instructions.");
+    ask(&pty, "/theme", "/theme needs the full screen");
+    ask(&pty, "/setings", "did you mean /settings?");
+    ask(&pty, "/gret", "did you mean /greet?");
+    pty.keys("/quit\r");
+    let (status, _, log) = pty.end();
+    assert!(status.success());
+    assert!(!written(&log).contains('\x1b'));
+    assert!(fs::read_to_string(home.project().join("talk.md")).unwrap().contains("Greet me"));
+    let settings = fs::read_to_string(home.agent().join("settings.json")).unwrap();
+    assert!(settings.contains("quietStartup") && !settings.contains("maxRetries"), "{settings}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_exported_only_as_the_user_decides() {
+    let server = SseServer::start([Reply::sse(chat::text("Hello."))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    let secret = ["sk-ant-api03-", &"abcdefghijklmnopqrstuvwxyz0123456789".repeat(3)[..93], "AA"].concat();
+    ask(&pty, &format!("use {secret}"), "Done. Your turn.");
+    ask(&pty, "/export talk.md", "An empty line means: Don't export");
+    ask(&pty, "", "Nothing was changed.");
+    assert!(!home.project().join("talk.md").exists());
+    ask(&pty, "/export talk.md", "An empty line means: Don't export");
+    ask(&pty, "2", "Exported the session to ");
+    pty.keys("/quit\r");
+    pty.end();
+    let exported = fs::read_to_string(home.project().join("talk.md")).unwrap();
+    assert!(exported.contains("use ") && !exported.contains(&secret), "{exported}");
 }

@@ -14,9 +14,10 @@ use crate::util::os;
 use crate::util::worker;
 
 use super::app::App;
-use super::appearance::in_screen;
+use super::appearance::{in_screen, in_tmux};
 use super::attachments::{DroppedFile, dropped_images};
-use super::effects::Effects;
+use super::clipboard_owner::ClipboardOwner;
+use super::effects::{Effects, has_clipboard};
 use super::msg::{Effect, EffectDone, WorldEffect};
 
 /// Something to read for the prompt.
@@ -122,6 +123,24 @@ impl Effects {
             }
         });
     }
+}
+
+/// Copies without the terminal: to this machine's clipboard, or with tmux's own command. Blocks.
+///
+/// # Errors
+/// If there is neither, or it fails.
+pub(in super::super) fn copy_beside_terminal(
+    env: &Env,
+    clipboard: &ClipboardOwner<arboard::Clipboard>,
+    text: &str,
+) -> Result<(), String> {
+    if in_tmux(env) {
+        return pipe_to("tmux", TMUX_COPY, text).map_err(|error| error.to_string());
+    }
+    if !has_clipboard(env) {
+        return Err("there is no clipboard over ssh or without a display".to_owned());
+    }
+    clipboard.copy(text)
 }
 
 /// Shown after a copy through OSC 52, which terminals do not confirm.
@@ -351,6 +370,14 @@ mod tests {
         assert!(pipe_to("sh", &["-c", "cat > /dev/null; exit 1"], "x").is_err());
         assert!(pipe_to("sh", &["-c", "exec 0<&-; exit 0"], &text).is_err());
         assert!(pipe_to("/nowhere/tmux", TMUX_COPY, "x").is_err());
+    }
+
+    #[test]
+    fn copy_without_terminal_or_display_says_that_there_is_no_clipboard() {
+        let copied = copy_beside_terminal(&Env::of(&[]), &ClipboardOwner::default(), "x");
+        if !cfg!(target_os = "macos") {
+            assert_eq!(copied, Err("there is no clipboard over ssh or without a display".to_owned()));
+        }
     }
 
     #[test]

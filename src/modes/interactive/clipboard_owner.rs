@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, TryLockError};
 
 /// A clipboard whose content may be lost when it is dropped.
-pub(super) trait Clipboard: Send + Sized + 'static {
+pub(in super::super) trait Clipboard: Send + Sized + 'static {
     /// # Errors
     /// If this machine has none.
     fn open() -> Result<Self, String>;
@@ -28,7 +28,7 @@ impl Clipboard for arboard::Clipboard {
 
 /// The clipboard, open since something was copied. Clones share it.
 #[derive(Debug)]
-pub(super) struct ClipboardOwner<C>(Arc<Mutex<Option<C>>>);
+pub(in super::super) struct ClipboardOwner<C>(Arc<Mutex<Option<C>>>);
 
 impl<C> Default for ClipboardOwner<C> {
     fn default() -> Self {

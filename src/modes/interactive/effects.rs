@@ -323,10 +323,7 @@ impl Effects {
 
     /// Whether this machine has a clipboard that the user can access directly.
     pub(super) fn has_clipboard(&self) -> bool {
-        let env = &self.env;
-        let remote = terminal_env::is_remote(env) || in_tmux(env);
-        let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
-        !remote && has_display
+        has_clipboard(&self.env)
     }
 
     /// Copies to this machine's clipboard; answers with [`EffectDone::Hint`], or with
@@ -340,4 +337,11 @@ impl Effects {
             }));
         });
     }
+}
+
+/// Whether this machine has a clipboard that the user can access directly.
+pub(super) fn has_clipboard(env: &Env) -> bool {
+    let remote = terminal_env::is_remote(env) || in_tmux(env);
+    let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
+    !remote && has_display
 }

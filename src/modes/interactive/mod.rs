@@ -100,9 +100,13 @@ use terminal::{Stop, Terminal};
 use theme_files::{ThemePlaces, trusted_project};
 use unused_grammars::UnusedGrammars;
 
+pub(super) use clipboard::copy_beside_terminal;
+pub(super) use clipboard_owner::ClipboardOwner;
 pub use commands::is_command;
+pub(super) use doctor::doctor_lines;
 pub use doctor::{DoctorInput, doctor};
 pub use reference::{commands_markdown, keybindings_markdown};
+pub(super) use session_facts::session_report;
 pub use start::{InteractiveStart, run};
 pub use theme_files::theme_problems;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::ai::{Cost, Quota};
 use crate::session::{
-    CacheWarmth, SessionState, UsageRecord, UsageReport, UsageSum, WarmingCosts, WarmingStatus, read_quotas,
-    read_usage, usage_since,
+    CacheWarmth, Services, SessionState, UsageRecord, UsageReport, UsageSum, WarmingCosts, WarmingStatus,
+    read_quotas, read_usage, usage_since,
 };
 use crate::util::clock::Zone;
 use crate::util::counted;
@@ -27,25 +27,30 @@ impl Effects {
         let (state, done) = (self.link.handle().state(), self.done.clone());
         let (services, root) = (Arc::clone(&self.services), self.sessions.root.clone());
         tokio::task::spawn_blocking(move || {
-            let (now_ms, zone) = (services.clock.now_ms(), services.clock.zone());
-            let catalog = services.catalog.get();
-            let rates = |record: &UsageRecord| -> Option<Cost> {
-                catalog.get(&record.provider, &record.model).map(|model| model.cost.clone())
-            };
-            let path = state.path.as_deref().filter(|_| state.on_disk);
-            let records = path.and_then(|path| read_usage(path).ok()).unwrap_or_default();
-            let today = usage_since(&root, zone.day_start(now_ms, 0));
-            let usage = SessionUsage {
-                last_turn: records.last().map(|record| record.turn.clone()).unwrap_or_default(),
-                session: UsageReport::of(&records, &zone, rates),
-                today: UsageReport::of(&today, &zone, rates),
-                quota: read_quotas(&services.dirs, &services.quotas).remove(&state.model.provider),
-            };
-            let markdown = describe(&state, &usage, now_ms, &zone, services.dirs.home.as_deref());
+            let markdown = session_report(&services, &root, &state);
             let kind = ReportKind::Session;
             drop(done.send(EffectDone::Report(ReportDone::Report { kind, markdown, chapters: Vec::new() })));
         });
     }
+}
+
+/// Everything about a session, as Markdown; `root` is the folder of all sessions. Blocks.
+pub(in super::super) fn session_report(services: &Services, root: &Path, state: &SessionState) -> String {
+    let (now_ms, zone) = (services.clock.now_ms(), services.clock.zone());
+    let catalog = services.catalog.get();
+    let rates = |record: &UsageRecord| -> Option<Cost> {
+        catalog.get(&record.provider, &record.model).map(|model| model.cost.clone())
+    };
+    let path = state.path.as_deref().filter(|_| state.on_disk);
+    let records = path.and_then(|path| read_usage(path).ok()).unwrap_or_default();
+    let today = usage_since(root, zone.day_start(now_ms, 0));
+    let usage = SessionUsage {
+        last_turn: records.last().map(|record| record.turn.clone()).unwrap_or_default(),
+        session: UsageReport::of(&records, &zone, rates),
+        today: UsageReport::of(&today, &zone, rates),
+        quota: read_quotas(&services.dirs, &services.quotas).remove(&state.model.provider),
+    };
+    describe(state, &usage, now_ms, &zone, services.dirs.home.as_deref())
 }
 
 /// What was read about costs.

@@ -6,13 +6,15 @@ use crate::util::counted;
 use crate::util::visible::spell_out;
 
 use super::super::changelog;
+use super::super::interactive;
 use super::super::sessions::{age, title};
+use super::super::slash::unknown_command;
 use super::super::usage::usd;
 use super::history::{history, read};
 use super::menu::{Menu, MenuItem};
 use super::narrator::{on_one_line, selection};
 use super::spoken::read_out;
-use super::{Next, Talk, activity, say};
+use super::{Next, Talk, activity, branches, reports, say, settings};
 
 struct Command {
     name: &'static str,
@@ -45,6 +47,61 @@ const COMMANDS: &[Command] = &[
     Command { name: "compact", args: "[FOCUS]", help: "Summarise the conversation", run: compact },
     Command { name: "new", args: "", help: "Start a new session", run: new },
     Command { name: "resume", args: "[NAME]", help: "Choose a session to continue", run: resume },
+    Command {
+        name: "tree",
+        args: "",
+        help: "Choose a message to continue from, or another branch of the session",
+        run: branches::tree,
+    },
+    Command {
+        name: "fork",
+        args: "",
+        help: "Choose a message to continue from in a new session",
+        run: branches::fork,
+    },
+    Command {
+        name: "clone",
+        args: "",
+        help: "Copy the current branch to a new session and continue there",
+        run: clone,
+    },
+    Command {
+        name: "import",
+        args: "FILE",
+        help: "Copy a session file to your sessions and continue with it",
+        run: reports::import,
+    },
+    Command {
+        name: "export",
+        args: "[FILE]",
+        help: "Write the session to a web page (.html), or the branch to .md or .jsonl",
+        run: reports::export,
+    },
+    Command { name: "copy", args: "", help: "Copy the last answer", run: reports::copy },
+    Command {
+        name: "session",
+        args: "",
+        help: "Read the session's file, tokens and costs, and the limits of your plan or key",
+        run: reports::session,
+    },
+    Command {
+        name: "settings",
+        args: "[NAME] [VALUE]",
+        help: "Read and change settings",
+        run: settings::settings,
+    },
+    Command {
+        name: "reload",
+        args: "",
+        help: "Reload settings, skills, templates and instructions",
+        run: reload,
+    },
+    Command {
+        name: "doctor",
+        args: "",
+        help: "Check files, providers and programs, and say what to change",
+        run: reports::doctor,
+    },
     Command { name: "login", args: "", help: "Hear how to connect a model", run: |_, _| login() },
     Command { name: "name", args: "[TEXT]", help: "Name the session or read its name", run: name },
     Command { name: "skill:NAME", args: "[TEXT]", help: "Run a skill", run: |_, _| Next::GoOn },
@@ -69,8 +126,46 @@ pub(super) fn run(talk: &mut Talk, text: &str) -> Next {
     if let Some(command) = find(name) {
         return (command.run)(talk, args.trim());
     }
-    say(&[format!("Error: there is no command /{name} in screen-reader mode. /help reads all.")]);
+    if name.is_empty() {
+        return help();
+    }
+    say(&[format!("Error: {}.", unknown(name, &talk.handle.state()))]);
     Next::GoOn
+}
+
+/// Why a command does not run: it needs a screen, or is called something else.
+fn unknown(name: &str, state: &SessionState) -> String {
+    if interactive::is_command(name) {
+        let instead = INSTEAD.iter().find(|(other, _)| *other == name);
+        let instead = instead.map_or_else(String::new, |(_, instead)| format!(". {instead}"));
+        return format!(
+            "/{name} needs the full screen, so it does not exist in screen-reader mode{instead}. /help reads the \
+             commands of this mode"
+        );
+    }
+    let templates = state.templates.iter().map(|template| template.name.as_str());
+    let known: Vec<&str> = COMMANDS.iter().map(|command| command.name).chain(templates).collect();
+    unknown_command(name, &known).replace("type / to list all commands", "/help reads all")
+}
+
+/// TABLE: what to do in place of commands that need a screen.
+const INSTEAD: &[(&str, &str)] = &[
+    ("transcript", "Use /history and /read"),
+    ("output", "Use /history and /read"),
+    ("hotkeys", "Use /help"),
+    ("logout", "Run pi auth logout in a shell"),
+    ("trace", "Run pi trace in a shell"),
+];
+
+/// The commands, as a table of Markdown.
+pub fn screen_reader_commands_markdown() -> String {
+    let row = |command: &Command| format!("| `/{}` | {} |\n", usage(command), command.help);
+    let rows: String = COMMANDS.iter().map(row).collect();
+    format!("| command | what it does |\n|---|---|\n{rows}")
+}
+
+fn usage(command: &Command) -> String {
+    [command.name, command.args].join(" ").trim().to_owned()
 }
 
 fn parts(line: &str) -> (&str, &str) {
@@ -88,10 +183,11 @@ fn is_expanded(talk: &Talk, name: &str) -> bool {
 }
 
 fn help() -> Next {
-    let usage = |command: &Command| [command.name, command.args].join(" ").trim().to_owned();
     let mut lines: Vec<String> =
         COMMANDS.iter().map(|command| format!("/{}: {}.", usage(command), command.help)).collect();
     lines.push("!COMMAND: Run a command and share its output with the model.".to_owned());
+    lines.push("!!COMMAND: Run a command without sharing its output.".to_owned());
+    lines.push("/NAME: Send the prompt template of this name.".to_owned());
     lines.push("A backslash at the end of a line continues the prompt on the next line.".to_owned());
     lines.push("Lines that you paste are one prompt, which waits for Enter.".to_owned());
     lines.push("While the agent works, a prompt is queued. ctrl+c interrupts.".to_owned());
@@ -157,10 +253,10 @@ fn queue(talk: &mut Talk, _: &str) -> Next {
 fn model(talk: &mut Talk, args: &str) -> Next {
     let models = talk.start.services.usable_models();
     let current = talk.handle.state().model.reference();
-    let item = |reference: String| MenuItem {
-        label: on_one_line(&reference),
-        is_current: reference == current,
-        command: SessionCommand::SetModel { reference, scope: Scope::Session },
+    let item = |reference: String| {
+        let (label, is_current) = (on_one_line(&reference), reference == current);
+        let command = SessionCommand::SetModel { reference, scope: Scope::Session };
+        MenuItem::command(label, command).current(is_current)
     };
     let items = models.iter().map(|model| item(model.reference())).collect();
     offer(talk, "model", Menu::new("Models:", items), args)
@@ -169,17 +265,16 @@ fn model(talk: &mut Talk, args: &str) -> Next {
 fn thinking(talk: &mut Talk, args: &str) -> Next {
     let state = talk.handle.state();
     let levels = state.model.thinking_levels();
-    let item = |level: ThinkingLevel| MenuItem {
-        label: level.name().to_owned(),
-        is_current: level == state.thinking,
-        command: SessionCommand::SetThinking { level, scope: Scope::Session },
+    let item = |level: ThinkingLevel| {
+        let command = SessionCommand::SetThinking { level, scope: Scope::Session };
+        MenuItem::command(level.name(), command).current(level == state.thinking)
     };
     let items = levels.into_iter().map(item).collect();
     offer(talk, "thinking", Menu::new("Thinking levels:", items), args)
 }
 
 /// Shows the list of a command, or chooses from it at once.
-fn offer(talk: &mut Talk, command: &str, menu: Menu, args: &str) -> Next {
+pub(super) fn offer(talk: &mut Talk, command: &str, menu: Menu, args: &str) -> Next {
     if args.is_empty() {
         talk.show(menu);
     } else {
@@ -199,16 +294,26 @@ fn new(talk: &mut Talk, _: &str) -> Next {
     Next::GoOn
 }
 
+fn clone(talk: &mut Talk, _: &str) -> Next {
+    talk.request(SessionCommand::Clone { if_busy: IfBusy::Refuse });
+    Next::GoOn
+}
+
+fn reload(talk: &mut Talk, _: &str) -> Next {
+    talk.request(SessionCommand::Reload);
+    Next::GoOn
+}
+
 fn resume(talk: &mut Talk, args: &str) -> Next {
     let current = talk.handle.state().id.clone();
     let now_ms = talk.start.services.clock.now_ms();
     let sessions = list(&talk.start.sessions, talk.start.sessions_filter.as_deref());
     let items: Vec<MenuItem> = sessions
         .into_iter()
-        .map(|session| MenuItem {
-            label: label(&session, now_ms),
-            is_current: session.id == current,
-            command: SessionCommand::Open { path: session.path, if_busy: IfBusy::Refuse },
+        .map(|session| {
+            let (label, is_current) = (label(&session, now_ms), session.id == current);
+            let command = SessionCommand::Open { path: session.path, if_busy: IfBusy::Refuse };
+            MenuItem::command(label, command).current(is_current)
         })
         .collect();
     if items.is_empty() {
@@ -268,6 +373,22 @@ mod tests {
         let label = label(&session, 0);
         assert!(label.starts_with("a<U+200B>b <U+202E>txt c, "), "{label}");
         assert!(label.ends_with(", 2 messages"), "{label}");
+    }
+
+    #[test]
+    fn a_command_that_does_not_run_leads_to_one_that_does() {
+        let state = SessionState::of(&std::sync::Arc::default(), std::path::Path::new("/p"));
+        let check = |name: &str, expected: &str| assert_eq!(unknown(name, &state), expected);
+        let needs_screen = "needs the full screen, so it does not exist in screen-reader mode";
+        let help = "/help reads the commands of this mode";
+        check("theme", &format!("/theme {needs_screen}. {help}"));
+        check("transcript", &format!("/transcript {needs_screen}. Use /history and /read. {help}"));
+        check("setings", "there is no command /setings; did you mean /settings?");
+        check("exit", "there is no command /exit; did you mean /quit?");
+        check("nothing", "there is no command /nothing; /help reads all");
+        for (name, _) in INSTEAD {
+            assert!(interactive::is_command(name) && find(name).is_none(), "{name}");
+        }
     }
 
     #[test]

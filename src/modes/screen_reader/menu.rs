@@ -1,9 +1,14 @@
 //! Lists whose items are chosen by their numbers.
 
-use crate::session::{Question, QuestionId, SessionCommand};
+use std::path::PathBuf;
+
+use crate::config::Row as Setting;
+use crate::session::{IfBusy, Question, QuestionId, Secrets, SessionCommand};
 use crate::util::visible::spell_out;
 
+use super::super::export::FileExport;
 use super::narrator::on_one_line;
+use super::settings::typed_change;
 
 /// Items that are read out; a part of a name narrows a longer list.
 const MAX_SHOWN: usize = 20;
@@ -16,20 +21,53 @@ pub(super) struct Menu {
     /// Without a default, an empty line cancels.
     default: Option<usize>,
     question: Option<QuestionId>,
+    /// A setting whose value is typed.
+    typed: Option<&'static Setting>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct MenuItem {
-    pub(super) label: String,
+    label: String,
+    /// Read after the label; searched if no label matches.
+    detail: String,
     /// Whether it is in force.
-    pub(super) is_current: bool,
-    pub(super) command: SessionCommand,
+    is_current: bool,
+    outcome: Outcome,
+}
+
+/// What an item does.
+#[derive(Debug, Clone)]
+pub(super) enum Outcome {
+    Command(SessionCommand),
+    /// Everything stays as it is.
+    Nothing,
+    /// Asks for the value of a setting.
+    Setting(&'static Setting),
+    Export(FileExport),
+}
+
+impl MenuItem {
+    pub(super) fn new(label: impl Into<String>, outcome: Outcome) -> Self {
+        Self { label: label.into(), detail: String::new(), is_current: false, outcome }
+    }
+
+    pub(super) fn command(label: impl Into<String>, command: SessionCommand) -> Self {
+        Self::new(label, Outcome::Command(command))
+    }
+
+    pub(super) fn detail(self, detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), ..self }
+    }
+
+    pub(super) fn current(self, is_current: bool) -> Self {
+        Self { is_current, ..self }
+    }
 }
 
 /// What a line chose.
 #[derive(Debug)]
 pub(super) enum Choice {
-    Command(Box<SessionCommand>),
+    Outcome(Box<Outcome>),
     Cancelled,
     /// Several items: the list of those.
     Narrowed(Menu),
@@ -39,20 +77,55 @@ pub(super) enum Choice {
 
 impl Menu {
     pub(super) fn new(title: impl Into<String>, items: Vec<MenuItem>) -> Self {
-        Self { title: title.into(), items, default: None, question: None }
+        Self { title: title.into(), items, default: None, question: None, typed: None }
+    }
+
+    /// A question of pi itself, whose first answer is that of an empty line.
+    pub(super) fn asking(title: impl Into<String>, items: Vec<MenuItem>) -> Self {
+        Self { default: Some(0), ..Self::new(title, items) }
+    }
+
+    /// Asks for the value of a setting.
+    pub(super) fn of_value(title: impl Into<String>, setting: &'static Setting) -> Self {
+        Self { typed: Some(setting), ..Self::new(title, Vec::new()) }
+    }
+
+    /// Asks before the session in a file takes the place of this one.
+    pub(super) fn import(path: PathBuf) -> Self {
+        let import = SessionCommand::Import { path, if_busy: IfBusy::Refuse };
+        Self::asking(
+            "pi copies the file to your sessions and continues with the copy. This session is kept.",
+            vec![
+                MenuItem::new("Stay in this session", Outcome::Nothing),
+                MenuItem::command("Import and continue there", import),
+            ],
+        )
+    }
+
+    /// Asks what becomes of secrets, which `found` names, in a file.
+    pub(super) fn secrets(found: &[String], export: &FileExport) -> Self {
+        let about = "Parts of the session look like secrets. Everybody who gets the file can read them.";
+        let with = |secrets| Outcome::Export(FileExport { secrets: Some(secrets), ..export.clone() });
+        Self::asking(
+            [about].into_iter().chain(found.iter().map(String::as_str)).collect::<Vec<_>>().join("\n"),
+            vec![
+                MenuItem::new("Don't export", Outcome::Nothing),
+                MenuItem::new("Mask them and export", with(Secrets::Mask)),
+                MenuItem::new("Export with the secrets", with(Secrets::Keep)),
+            ],
+        )
     }
 
     pub(super) fn of_question(question: &Question) -> Self {
-        let answer = |(option, label): (usize, &String)| MenuItem {
-            label: on_one_line(label),
-            is_current: false,
-            command: SessionCommand::Answer { id: question.id, option },
+        let answer = |(option, label): (usize, &String)| {
+            MenuItem::command(on_one_line(label), SessionCommand::Answer { id: question.id, option })
         };
         Self {
             title: format!("Blocked, pi asks: {}", spell_out(&question.text, Some(" ")).0),
             items: question.options.iter().enumerate().map(answer).collect(),
             default: Some(question.default),
             question: Some(question.id),
+            typed: None,
         }
     }
 
@@ -72,7 +145,8 @@ impl Menu {
         let numbered = || (1..).zip(&self.items);
         let marked = |(number, item): (usize, &MenuItem)| {
             let mark = if item.is_current { ", the current one" } else { "" };
-            format!("{number}. {}{mark}", item.label)
+            let detail = if item.detail.is_empty() { String::new() } else { format!(", {}", item.detail) };
+            format!("{number}. {}{mark}{detail}", item.label)
         };
         lines.extend(numbered().take(MAX_SHOWN).map(marked));
         if self.items.len() > MAX_SHOWN {
@@ -97,6 +171,9 @@ impl Menu {
     pub(super) fn instruction(&self) -> String {
         match self.default.and_then(|default| self.items.get(default)) {
             Some(item) => format!("Type a number. An empty line means: {}", item.label),
+            None if self.typed.is_some() => {
+                "Type the value, or the word default. An empty line cancels.".to_owned()
+            }
             None => "Type a number or part of a name. An empty line cancels.".to_owned(),
         }
     }
@@ -106,41 +183,54 @@ impl Menu {
         let text = text.trim();
         if text.is_empty() {
             return match self.default.and_then(|default| self.items.get(default)) {
-                Some(item) => Choice::Command(Box::new(item.command.clone())),
+                Some(item) => Choice::Outcome(Box::new(item.outcome.clone())),
                 None => Choice::Cancelled,
+            };
+        }
+        if let Some(setting) = self.typed {
+            return match typed_change(setting, text) {
+                Ok(command) => Choice::Outcome(Box::new(Outcome::Command(command))),
+                Err(why) => Choice::Nothing(self, format!("Error: {why}.")),
             };
         }
         if let Ok(number) = text.parse::<usize>() {
             return match number.checked_sub(1).and_then(|index| self.items.get(index)) {
-                Some(item) => Choice::Command(Box::new(item.command.clone())),
+                Some(item) => Choice::Outcome(Box::new(item.outcome.clone())),
                 None => {
                     let why = format!("There is no number {number}; type 1 to {}.", self.items.len());
                     Choice::Nothing(self, why)
                 }
             };
         }
-        let wanted = text.to_lowercase();
-        let labels = || self.items.iter().map(|item| item.label.to_lowercase()).enumerate();
-        let exact = labels().find(|(_, label)| *label == wanted);
-        let matching: Vec<usize> = match exact {
-            Some((index, _)) => vec![index],
-            None => labels().filter(|(_, label)| label.contains(&wanted)).map(|(index, _)| index).collect(),
-        };
-        let mut matching: Vec<MenuItem> =
-            matching.iter().filter_map(|index| self.items.get(*index)).cloned().collect();
+        let mut matching = self.matching(&text.to_lowercase());
         match matching.as_slice() {
             [] => {
                 let why = format!("Nothing is called “{}”.", on_one_line(text));
                 Choice::Nothing(self, why)
             }
-            [_] => matching.pop().map_or(Choice::Cancelled, |only| Choice::Command(Box::new(only.command))),
+            [_] => matching.pop().map_or(Choice::Cancelled, |only| Choice::Outcome(Box::new(only.outcome))),
             // Numbers of a question must not change.
-            _ if self.question.is_some() => Choice::Nothing(self, "Several answers match.".to_owned()),
+            _ if self.default.is_some() => Choice::Nothing(self, "Several answers match.".to_owned()),
             _ => {
                 self.items = matching;
                 Choice::Narrowed(self)
             }
         }
+    }
+
+    /// The item of this name, or those that a part of one means.
+    fn matching(&self, wanted: &str) -> Vec<MenuItem> {
+        let find = |matches: &dyn Fn(&MenuItem) -> bool| -> Vec<MenuItem> {
+            self.items.iter().filter(|item| matches(item)).cloned().collect()
+        };
+        let mut exact = find(&|item| item.label.to_lowercase() == wanted);
+        exact.truncate(1);
+        let mut found =
+            if exact.is_empty() { find(&|item| item.label.to_lowercase().contains(wanted)) } else { exact };
+        if found.is_empty() {
+            found = find(&|item| item.detail.to_lowercase().contains(wanted));
+        }
+        found
     }
 }
 
@@ -149,19 +239,29 @@ mod tests {
     use super::*;
 
     fn menu(labels: &[&str]) -> Menu {
-        let item = |label: &&str| MenuItem {
-            label: (*label).to_owned(),
-            is_current: *label == "sonnet",
-            command: SessionCommand::SetName { name: (*label).to_owned() },
+        let item = |label: &&str| {
+            let command = SessionCommand::SetName { name: (*label).to_owned() };
+            MenuItem::command(*label, command).current(*label == "sonnet")
         };
         Menu::new("Which one?", labels.iter().map(item).collect())
+    }
+
+    /// The command that a line chooses; `None` if everything stays as it is.
+    #[track_caller]
+    fn chosen(menu: Menu, text: &str) -> Option<SessionCommand> {
+        let Choice::Outcome(outcome) = menu.choose(text) else { panic!("{text:?} chooses nothing") };
+        match *outcome {
+            Outcome::Command(command) => Some(command),
+            Outcome::Nothing => None,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let chosen = match menu(&["opus", "sonnet", "so-fast"]).choose(text) {
-            Choice::Command(command) => match *command {
-                SessionCommand::SetName { name } => name,
+            Choice::Outcome(outcome) => match *outcome {
+                Outcome::Command(SessionCommand::SetName { name }) => name,
                 other => format!("{other:?}"),
             },
             Choice::Cancelled => "cancelled".to_owned(),
@@ -187,9 +287,8 @@ mod tests {
 
     #[test]
     fn a_whole_name_is_chosen_although_it_is_part_of_another() {
-        let chosen = menu(&["xhigh", "high"]).choose("High");
-        let Choice::Command(command) = chosen else { panic!("{chosen:?}") };
-        assert_eq!(*command, SessionCommand::SetName { name: "high".to_owned() });
+        let expected = SessionCommand::SetName { name: "high".to_owned() };
+        assert_eq!(chosen(menu(&["xhigh", "high"]), "High"), Some(expected));
     }
 
     #[test]
@@ -207,6 +306,16 @@ mod tests {
         let lines = menu(&labels).lines();
         assert_eq!(lines[21], "And 4 more, among them 23. sonnet, the current one.");
         assert_eq!(menu(&["sonnet", "a"]).lines()[1..3], ["1. sonnet, the current one", "2. a"]);
+    }
+
+    #[test]
+    fn a_detail_is_read_and_finds_an_item_that_no_label_names() {
+        let item = |label: &str, detail: &str| MenuItem::new(label, Outcome::Nothing).detail(detail);
+        let menu = || Menu::new("Which one?", vec![item("a", "of b"), item("b", "of a"), item("c", "rare")]);
+        assert_eq!(menu().lines()[1], "1. a, of b");
+        assert!(matches!(menu().choose("b"), Choice::Outcome(_)));
+        assert!(matches!(menu().choose("rare"), Choice::Outcome(_)));
+        assert!(matches!(menu().choose("of"), Choice::Narrowed(_)));
     }
 
     #[test]
@@ -238,7 +347,7 @@ mod tests {
             menu.lines(),
             ["Blocked, pi asks: Trust this?", "1. Yes", "2. No", "Type a number. An empty line means: No"]
         );
-        let Choice::Command(command) = menu.choose("") else { panic!("it has a default") };
-        assert_eq!(*command, SessionCommand::Answer { id: QuestionId::new(3), option: 1 });
+        let expected = SessionCommand::Answer { id: QuestionId::new(3), option: 1 };
+        assert_eq!(chosen(menu, ""), Some(expected));
     }
 }

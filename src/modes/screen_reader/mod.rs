@@ -3,14 +3,18 @@
 //! Lines are only ever appended, without escape sequences, colours or cursor movements, so that a
 //! screen reader reads each once. The terminal edits the input line. `input` tells pasted lines from typed
 //! ones, `narrator` says what happens, `spoken` reads Markdown, `menu` has lists with numbers, `commands` the
-//! slash commands, and `history` what was said before.
+//! slash commands, of which `branches`, `reports` and `settings` carry out some, `history` reads what was said
+//! before, and `calls` what a tool was called with.
 
+mod branches;
 mod calls;
 mod commands;
 mod history;
 mod input;
 mod menu;
 mod narrator;
+mod reports;
+mod settings;
 mod spoken;
 
 use std::process::ExitCode;
@@ -22,8 +26,8 @@ use tokio::sync::mpsc;
 
 use crate::agent::QueueKind;
 use crate::session::{
-    Deltas, OtherCommands, Phase, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
-    SessionState, SessionUpdate, WhenBusy,
+    Deltas, OtherCommands, Phase, PromptDraft, Reply, SessionCommand, SessionEvent, SessionEvents,
+    SessionHandle, SessionState, SessionUpdate, WhenBusy,
 };
 use crate::util::counted;
 use crate::util::os::Continuations;
@@ -33,13 +37,15 @@ use crate::util::visible::spell_out;
 use super::InteractiveStart;
 use super::changelog;
 use super::crash_notice::{InterfaceWatch, take_crash_notice};
+use super::interactive::ClipboardOwner;
 use super::opening::open_session;
 use super::output::{resume_line, write_err, write_out};
 use super::print::shut_down;
 use super::signals::EndSignals;
 use super::slash::command_name;
+pub use commands::screen_reader_commands_markdown;
 use input::{Draft, Input, Whole};
-use menu::{Choice, Menu};
+use menu::{Choice, Menu, Outcome};
 use narrator::Narrator;
 
 /// The exit code of SIGINT, as [`EndSignals`] reports it.
@@ -82,6 +88,7 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
         handle.send(SessionCommand::Begin { prompts });
     }
     let pick_session = start.pick_session;
+    let (menus, shown_later) = mpsc::unbounded_channel();
     let mut talk = Talk {
         start,
         handle,
@@ -89,12 +96,14 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
         list: None,
         question: None,
         draft: Draft::default(),
+        menus,
+        clipboard: ClipboardOwner::default(),
     };
     if pick_session {
         talk.run_line("/resume");
     }
     let continuations = Continuations::new().context("cannot listen for signals")?;
-    let code = talk.run(events, (signals, continuations), panicked).await;
+    let code = talk.run(events, (signals, continuations), (panicked, shown_later)).await;
     process::kill_all();
     Ok(code)
 }
@@ -102,6 +111,17 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
 /// Whose turn it is.
 fn activity(state: &SessionState) -> &'static str {
     if state.is_busy() { "The agent works." } else { "It is your turn." }
+}
+
+/// What to say once a command is carried out of which no event tells.
+fn done(command: &SessionCommand, state: &SessionState) -> Option<String> {
+    match command {
+        // The question may have been all that was left to do.
+        SessionCommand::Answer { .. } if !state.is_busy() => Some(activity(state).to_owned()),
+        SessionCommand::Reload => Some("Reloaded settings, skills, templates and instructions.".to_owned()),
+        SessionCommand::ChangeSetting { key, .. } => Some(settings::changed(key, &state.settings)),
+        _ => None,
+    }
 }
 
 /// Appends lines.
@@ -122,6 +142,10 @@ struct Talk {
     question: Option<Menu>,
     /// Lines that wait for the rest of their prompt.
     draft: Draft,
+    /// Lists that took time to make, to be shown.
+    menus: mpsc::UnboundedSender<Menu>,
+    /// Owns what was copied to this machine's clipboard.
+    clipboard: ClipboardOwner<arboard::Clipboard>,
 }
 
 /// What follows from a line.
@@ -136,7 +160,7 @@ impl Talk {
         &mut self,
         mut events: SessionEvents,
         (mut signals, mut continuations): (EndSignals, Continuations),
-        mut panicked: mpsc::UnboundedReceiver<String>,
+        (mut panicked, mut menus): (mpsc::UnboundedReceiver<String>, mpsc::UnboundedReceiver<Menu>),
     ) -> ExitCode {
         let mut inputs = input::read_input();
         let mut quit_until = None;
@@ -167,6 +191,7 @@ impl Talk {
                 Some(panic) = panicked.recv() => {
                     say(&[format!("Internal error in pi: {panic}. Your session is saved.")]);
                 }
+                Some(menu) = menus.recv() => self.show(menu),
                 input = inputs.recv() => {
                     quit_until = None;
                     let next = input.map(|input| self.on_input(input));
@@ -362,17 +387,15 @@ impl Talk {
         });
     }
 
-    /// Sends a command, and says why it was rejected.
+    /// Sends a command. Says why it was rejected, and what no event tells of.
     fn request(&self, command: SessionCommand) {
-        let is_answer = matches!(command, SessionCommand::Answer { .. });
-        let answer = self.handle.post(command);
+        let (answer, asked) = (self.handle.post(command.clone()), command.clone());
         let state = self.handle.reader();
         tokio::spawn(async move {
             match answer.await {
                 Err(error) => say(&[format!("Error: {error}")]),
-                // The question may have been all that was left to do.
-                Ok(_) if is_answer && !state().is_busy() => say(&[activity(&state()).to_owned()]),
-                Ok(_) => {}
+                Ok(Reply::Forked(prompt)) => say(&narrator::taken_back(&prompt)),
+                Ok(_) => say(&done(&asked, &state()).into_iter().collect::<Vec<_>>()),
             }
         });
     }
@@ -391,11 +414,7 @@ impl Talk {
     /// Chooses from a list, of which nothing was read yet if a text behind `command` chooses.
     fn choose(&mut self, menu: Menu, text: &str, command: Option<&str>) {
         match menu.choose(text) {
-            Choice::Command(command) => {
-                self.say_unchanged(&command);
-                self.request(*command);
-                self.read_what_waits();
-            }
+            Choice::Outcome(outcome) => self.on_chosen(*outcome),
             Choice::Cancelled => {
                 say(&["Cancelled.".to_owned()]);
                 self.read_what_waits();
@@ -407,6 +426,21 @@ impl Talk {
                 self.keep(menu);
             }
         }
+    }
+
+    fn on_chosen(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Command(command) => {
+                self.say_unchanged(&command);
+                self.request(command);
+            }
+            Outcome::Nothing => say(&["Nothing was changed.".to_owned()]),
+            Outcome::Setting(setting) => {
+                return self.show(settings::value_menu(setting, &self.handle.state().settings));
+            }
+            Outcome::Export(export) => reports::write(self, export),
+        }
+        self.read_what_waits();
     }
 
     /// The next line chooses from the list.

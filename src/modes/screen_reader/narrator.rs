@@ -11,8 +11,8 @@ use crate::ai::{
     empty_answer_text, failure_text, plain_error,
 };
 use crate::session::{
-    EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionEvent, SessionMessage, SessionState,
-    SummarySource,
+    EntryBody, Navigated, NoticeLevel, Opened, Phase, PromptDraft, QueueView, SessionEvent, SessionMessage,
+    SessionState, SummarySource,
 };
 use crate::util::visible::spell_out;
 
@@ -123,6 +123,7 @@ impl Narrator {
                 }
                 Vec::new()
             }
+            SessionEvent::Navigated(navigated) => self.on_navigated(navigated),
             SessionEvent::PromptReturned { .. }
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::SummaryDrafted(_)
@@ -133,7 +134,6 @@ impl Narrator {
             | SessionEvent::HandoffStarted
             | SessionEvent::HandoffEnded { .. }
             | SessionEvent::BranchSummaryEnded { .. }
-            | SessionEvent::Navigated(_)
             | SessionEvent::EntryAppended(_)
             | SessionEvent::SettingsChanged { .. }
             | SessionEvent::ProjectChanged => Vec::new(),
@@ -150,6 +150,22 @@ impl Narrator {
         let name =
             state.name.as_ref().map_or_else(String::new, |name| format!(" “{}”", spell_out(name, None).0));
         let mut lines = vec![format!("Session{name}, model {}.", on_one_line(&state.model.id))];
+        lines.extend(self.on_branch(opened));
+        lines
+    }
+
+    /// The conversation continues at another place of the session.
+    fn on_navigated(&mut self, navigated: &Navigated) -> Vec<String> {
+        let mut lines = vec!["The conversation continues there. /tree also leads back.".to_owned()];
+        self.last_answer.clear();
+        lines.extend(self.on_branch(&navigated.branch));
+        lines.extend(navigated.prompt.iter().flat_map(taken_back));
+        lines
+    }
+
+    /// The last answer of the branch that is shown now.
+    fn on_branch(&mut self, opened: &Opened) -> Vec<String> {
+        let mut lines = Vec::new();
         let answer = opened.tail.iter().rev().find_map(|entry| match &entry.body {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
                 Message::Assistant(answer) => Some(text_of(answer)).filter(|text| !text.is_empty()),
@@ -362,6 +378,12 @@ impl Narrator {
     }
 }
 
+/// A message that the user may send anew.
+pub(super) fn taken_back(prompt: &PromptDraft) -> Vec<String> {
+    let text = spell_out(&prompt.text, Some(" ")).0;
+    one(format!("Your message was taken back. Type it again, changed or not: {text}"))
+}
+
 fn one(line: impl Into<String>) -> Vec<String> {
     vec![line.into()]
 }
@@ -456,7 +478,7 @@ mod tests {
     use serde_json::json;
 
     use crate::ai::{Api, Millis, ThinkingLevel, UserMessage};
-    use crate::session::{CompactionReason, PromptDraft, TakenQueue};
+    use crate::session::{CompactionReason, TakenQueue};
 
     use super::*;
 

@@ -20,6 +20,7 @@ use pi::cli::{CHAPTERS, IGNORED};
 use pi::config::{Env, InProject, ROWS, Settings, sign_in_offer};
 use pi::modes::{
     ACP_COMMANDS, ACP_METHODS, EXIT_CODES, RPC_COMMANDS, commands_markdown, keybindings_markdown,
+    screen_reader_commands_markdown,
 };
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::tui::theme::{Kind, TABLE};
@@ -301,6 +302,7 @@ fn code(text: &str) -> String {
 fn keys_and_commands_are_listed() {
     assert_generated("docs/keybindings.md", "keys", &keybindings_markdown());
     assert_generated("docs/commands.md", "commands", &commands_markdown());
+    assert_generated("docs/commands.md", "screen-reader commands", &screen_reader_commands_markdown());
 }
 
 #[test]

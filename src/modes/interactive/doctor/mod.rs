@@ -92,32 +92,58 @@ impl Effects {
         let (sessions, state) = (self.sessions.root.clone(), self.link.handle().state());
         let answers = self.answers.clone();
         tokio::task::spawn_blocking(move || {
-            let catalog = services.catalog.get();
-            let is_trusted = state.project.trust.is_trusted();
-            let facts = project_facts(&services, &state.cwd, Some(is_trusted));
-            let mut problems = user_problems(&env, &services, &state);
-            problems.extend(facts.problems);
-            let input = DoctorInput {
-                env: &env,
-                dirs: &services.dirs,
-                settings: &state.settings,
-                project: trusted_project(&state),
-                catalog: &catalog,
-                credentials: &services.credentials,
-                sessions: &sessions,
-                files: &facts.files,
-                problems: &problems,
-            };
             let facts = TerminalFacts {
                 reply: TerminalReply::Answers(answers),
                 is_running: true,
                 tmux_extended_keys: tmux_extended_keys(&env),
                 tmux_focus_events: tmux_focus_events(&env),
             };
-            let (kind, markdown) = (ReportKind::Doctor, Report::of(&input, &facts).markdown());
+            let markdown =
+                of_session(&env, &services, &sessions, &state, |input| Report::of(input, &facts).markdown());
+            let kind = ReportKind::Doctor;
             drop(done.send(EffectDone::Report(ReportDone::Report { kind, markdown, chapters: Vec::new() })));
         });
     }
+}
+
+/// The report for a mode without a screen, which asks the terminal nothing: a line for each row. Blocks.
+pub(in super::super) fn doctor_lines(
+    env: &Env,
+    services: &Services,
+    sessions: &Path,
+    state: &SessionState,
+) -> Vec<String> {
+    of_session(env, services, sessions, state, |input| {
+        let mut report = Report::default();
+        report.add_files_and_programs(input);
+        report.lines()
+    })
+}
+
+/// What `report` makes of a session that is open, and of the user's files as they are now.
+fn of_session<T>(
+    env: &Env,
+    services: &Services,
+    sessions: &Path,
+    state: &SessionState,
+    report: impl FnOnce(&DoctorInput<'_>) -> T,
+) -> T {
+    let catalog = services.catalog.get();
+    let is_trusted = state.project.trust.is_trusted();
+    let facts = project_facts(services, &state.cwd, Some(is_trusted));
+    let mut problems = user_problems(env, services, state);
+    problems.extend(facts.problems);
+    report(&DoctorInput {
+        env,
+        dirs: &services.dirs,
+        settings: &state.settings,
+        project: trusted_project(state),
+        catalog: &catalog,
+        credentials: &services.credentials,
+        sessions,
+        files: &facts.files,
+        problems: &problems,
+    })
 }
 
 /// What is wrong in the user's files now, as a start of pi would find it. Blocks.
@@ -184,12 +210,17 @@ impl Report {
         let mut report = Self::default();
         report.section("Terminal", ["Property", "This terminal"], terminal::rows(input, facts));
         report.advice.extend(terminal::advice(input, facts));
-        report.files(input);
-        report.providers(input);
-        report.programs(input);
-        report.advice.extend(input.problems.iter().cloned());
-        report.advice.extend(kept_settings(input.settings));
+        report.add_files_and_programs(input);
         report
+    }
+
+    /// Everything but the terminal.
+    fn add_files_and_programs(&mut self, input: &DoctorInput<'_>) {
+        self.files(input);
+        self.providers(input);
+        self.programs(input);
+        self.advice.extend(input.problems.iter().cloned());
+        self.advice.extend(kept_settings(input.settings));
     }
 
     fn section(&mut self, title: &'static str, heads: [&'static str; 2], rows: Vec<(&str, String)>) {
@@ -307,6 +338,21 @@ impl Report {
             text.push_str("  nothing\n");
         }
         text
+    }
+
+    /// The same without columns, and what to change first.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec!["What to change:".to_owned()];
+        let advice = (1..).zip(&self.advice);
+        lines.extend(advice.map(|(number, advice)| format!("{number}. {}", spell_out(advice, Some(" ")).0)));
+        if self.advice.is_empty() {
+            lines.push("Nothing.".to_owned());
+        }
+        for Section { title, rows, .. } in &self.sections {
+            lines.push(format!("{title}:"));
+            lines.extend(rows.iter().map(|(name, value)| format!("{name}: {value}")));
+        }
+        lines
     }
 
     /// What to change comes first, because the start of a report is seen first.
