@@ -24,6 +24,7 @@ mod slash;
 mod table;
 mod trace;
 mod transfer;
+mod trust;
 mod usage;
 mod wire;
 

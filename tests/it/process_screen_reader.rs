@@ -326,6 +326,35 @@ async fn exclamation_marks_alone_run_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn trust_is_decided_by_number_and_loads_the_skills() {
+    let server = SseServer::start([Reply::sse(chat::text("Reviewed."))]).await;
+    let home = TestHome::with_server(server.url());
+    let skill = home.project().join(".pi/skills/review");
+    fs::create_dir_all(&skill).unwrap();
+    fs::write(skill.join("SKILL.md"), "---\nname: review\ndescription: Reviews\n---\nLook.\n").unwrap();
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("An empty line means: Not now");
+    // The question that is open is read again.
+    ask(&pty, "/trust", "An empty line means: Not now");
+    ask(&pty, "5", "It is your turn.");
+    ask(&pty, "/skill:review it", "trust it, or use --approve");
+    ask(&pty, "/trust", "An empty line cancels.");
+    ask(&pty, "1", "This folder is trusted.");
+    ask(&pty, "/skill:review it", "Done. Your turn.");
+    ask(&pty, "/trust", "It is currently trusted.");
+    ask(&pty, "", "Cancelled.");
+    pty.keys("/quit\r");
+    let (_, _, log) = pty.end();
+    let text = written(&log);
+    assert!(text.contains("It contains .pi/skills.\n"), "{text}");
+    assert!(
+        text.contains("It is currently not trusted.\n1. Trust this folder\n2. Trust parent folder ("),
+        "{text}"
+    );
+    assert!(text.contains("Reviewed."), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn branches_are_left_and_found_again_by_number() {
     let replies = ["First.", "Second.", "Third.", "Fourth."].map(|text| Reply::sse(chat::text(text)));
     let server = SseServer::start(replies).await;

@@ -1,7 +1,7 @@
 //! TABLE: the slash commands of screen-reader mode.
 
 use crate::ai::ThinkingLevel;
-use crate::session::{IfBusy, Scope, SessionCommand, SessionState, SessionSummary, list};
+use crate::session::{IfBusy, QuestionKind, Scope, SessionCommand, SessionState, SessionSummary, list};
 use crate::util::counted;
 use crate::util::visible::spell_out;
 
@@ -9,6 +9,7 @@ use super::super::changelog;
 use super::super::interactive;
 use super::super::sessions::{age, title};
 use super::super::slash::unknown_command;
+use super::super::trust::TrustQuestion;
 use super::super::usage::usd;
 use super::history::{history, read};
 use super::menu::{Menu, MenuItem};
@@ -83,6 +84,12 @@ const COMMANDS: &[Command] = &[
         args: "",
         help: "Read the session's file, tokens and costs, and the limits of your plan or key",
         run: reports::session,
+    },
+    Command {
+        name: "trust",
+        args: "",
+        help: "Choose whether to trust this directory and load its skills, templates, settings and system prompts",
+        run: trust,
     },
     Command {
         name: "settings",
@@ -301,6 +308,23 @@ fn clone(talk: &mut Talk, _: &str) -> Next {
 
 fn reload(talk: &mut Talk, _: &str) -> Next {
     talk.request(SessionCommand::Reload);
+    Next::GoOn
+}
+
+/// Shows what in the folder needs trust, and the choices.
+fn trust(talk: &mut Talk, _: &str) -> Next {
+    let state = talk.handle.state();
+    if state.questions.iter().any(|question| question.kind == QuestionKind::Trust) {
+        talk.read_what_waits();
+        return Next::GoOn;
+    }
+    let home = talk.start.services.dirs.home.as_deref();
+    let TrustQuestion { title, about, options, is_open } =
+        TrustQuestion::new(&state.project, &state.cwd, home);
+    let title = [title].into_iter().chain(about).collect::<Vec<_>>().join("\n");
+    let item = |(choice, label)| MenuItem::command(label, SessionCommand::DecideTrust { choice });
+    let items = options.into_iter().map(item).collect();
+    talk.show(if is_open { Menu::asking(title, items) } else { Menu::new(title, items) });
     Next::GoOn
 }
 

@@ -118,6 +118,10 @@ fn done(command: &SessionCommand, state: &SessionState) -> Option<String> {
     match command {
         // The question may have been all that was left to do.
         SessionCommand::Answer { .. } if !state.is_busy() => Some(activity(state).to_owned()),
+        SessionCommand::DecideTrust { choice } => {
+            let now = if choice.is_trusted() { "trusted" } else { "not trusted" };
+            Some(format!("This folder is {now}."))
+        }
         SessionCommand::Reload => Some("Reloaded settings, skills, templates and instructions.".to_owned()),
         SessionCommand::ChangeSetting { key, .. } => Some(settings::changed(key, &state.settings)),
         _ => None,

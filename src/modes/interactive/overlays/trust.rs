@@ -2,20 +2,16 @@
 
 use std::path::Path;
 
-use crate::config::Trust;
 use crate::session::{ProjectState, TrustChoice};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::{visible_name, wrap_plain};
+use crate::tui::text::wrap_plain;
 use crate::tui::theme::Token;
 use crate::tui::widgets::{DialogCx, Hints, ListState, ListStep};
-use crate::util::paths;
 
+use super::super::super::trust::TrustQuestion;
 use super::dialog::Dialog;
 use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
-
-/// Maximum number of protected files that are listed.
-const MAX_NAMED: usize = 6;
 
 /// A dialog about one folder.
 pub(in super::super) struct TrustDialog {
@@ -30,57 +26,8 @@ pub(in super::super) struct TrustDialog {
 impl TrustDialog {
     /// Asks about `cwd`; paths are shown with `~` for `home`.
     pub(in super::super) fn new(project: &ProjectState, cwd: &Path, home: Option<&Path>) -> Self {
-        let show = |path: &Path| visible_name(&paths::display(path, home)).into_owned();
-        let name = |path: &Path| match path.strip_prefix(cwd) {
-            Ok(relative) => visible_name(&relative.display().to_string()).into_owned(),
-            Err(_) => show(path),
-        };
-        // First, because links may lead anywhere.
-        let links = project.links.iter().map(|link| {
-            format!("{} (a link to {}, outside the project)", name(&link.path), show(&link.target))
-        });
-        let all: Vec<String> = links.chain(project.protected.iter().map(|path| name(path))).collect();
-        let (named, others) = all.split_at(all.len().min(MAX_NAMED));
-        let n_more = others.len();
-        let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
-        let is_open = project.trust == Trust::Undecided;
-        let mut about = if named.is_empty() {
-            vec!["Nothing here needs trust.".to_owned()]
-        } else {
-            vec![
-                format!("It contains {}{more}.", named.join(", ")),
-                "A project's skills, templates, settings and system prompts tell the model what to do on your machine. Trust \
-                 them only if you know who wrote them."
-                    .to_owned(),
-            ]
-        };
-        if is_open && !project.changed.is_empty() {
-            let (named, others) = project.changed.split_at(project.changed.len().min(MAX_NAMED));
-            let named: Vec<_> = named.iter().map(|path| visible_name(path)).collect();
-            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-            about.push(format!("Changed since you trusted it: {}{more}.", named.join(", ")));
-        }
-        let mut options = Vec::new();
-        if is_open {
-            // First, because keys that the user typed ahead must not decide.
-            options.push((TrustChoice::NotNow, "Not now".to_owned()));
-        } else {
-            let now = if project.trust.is_trusted() { "trusted" } else { "not trusted" };
-            about.push(format!("It is currently {now}."));
-        }
-        options.push((TrustChoice::Folder, "Trust this folder".to_owned()));
-        if let Some(parent) = cwd.parent() {
-            options.push((TrustChoice::Parent, format!("Trust parent folder ({})", show(parent))));
-        }
-        options.push((TrustChoice::Session, "Trust it until pi exits".to_owned()));
-        options.push((TrustChoice::No, "Don't trust".to_owned()));
-        Self {
-            title: format!("Do you trust {}?", show(cwd)),
-            about,
-            options,
-            list: ListState::default(),
-            is_open,
-        }
+        let TrustQuestion { title, about, options, is_open } = TrustQuestion::new(project, cwd, home);
+        Self { title, about, options, list: ListState::default(), is_open }
     }
 }
 
@@ -118,6 +65,7 @@ mod tests {
 
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+    use crate::config::Trust;
     use crate::session::OutsideLink;
     use crate::tui::keymap::{BINDINGS, Platform};
 
