@@ -444,3 +444,28 @@ async fn secrets_are_exported_only_as_the_user_decides() {
     let exported = fs::read_to_string(home.project().join("talk.md")).unwrap();
     assert!(exported.contains("use ") && !exported.contains(&secret), "{exported}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_leaves_a_working_session_asks_first() {
+    let gate = pi::ai::TestBarrier::new();
+    let answer = Reply::stream("text/event-stream")
+        .piece(chat::delta("A first line.\n"))
+        .gate(&gate)
+        .piece(String::new());
+    let server = SseServer::start([answer]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    ask(&pty, "begin", "A first line.");
+    ask(&pty, "/new", "An empty line means: Keep working");
+    ask(&pty, "", "Nothing was changed.");
+    ask(&pty, "/status", "The agent works.");
+    ask(&pty, "and then this", "1 message is queued.");
+    ask(&pty, "/new", "2. Cancel the work and start a new session");
+    ask(&pty, "2", "Session, model m-1.");
+    ask(&pty, "/status", "It is your turn.");
+    pty.keys("/quit\r");
+    let (_, _, log) = pty.end();
+    let text = written(&log);
+    assert!(text.contains("Not sent, type it again if you still want it: and then this"), "{text}");
+}

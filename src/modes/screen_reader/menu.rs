@@ -90,6 +90,22 @@ impl Menu {
         Self { typed: Some(setting), ..Self::new(title, Vec::new()) }
     }
 
+    /// Asks before `command` cancels what runs.
+    pub(super) fn cancel_work(mut command: SessionCommand) -> Self {
+        if let Some(if_busy) = command.if_busy_mut() {
+            *if_busy = IfBusy::Cancel;
+        }
+        let proceed = match &command {
+            SessionCommand::New { .. } => "Cancel the work and start a new session",
+            _ => "Cancel the work and continue there",
+        };
+        Self::asking(
+            "The agent or a command is still working, and this cancels it. Finished work is kept, and queued \
+             messages are read out to you.",
+            vec![MenuItem::new("Keep working", Outcome::Nothing), MenuItem::command(proceed, command)],
+        )
+    }
+
     /// Asks before the session in a file takes the place of this one.
     pub(super) fn import(path: PathBuf) -> Self {
         let import = SessionCommand::Import { path, if_busy: IfBusy::Refuse };
@@ -316,6 +332,21 @@ mod tests {
         assert!(matches!(menu().choose("b"), Choice::Outcome(_)));
         assert!(matches!(menu().choose("rare"), Choice::Outcome(_)));
         assert!(matches!(menu().choose("of"), Choice::Narrowed(_)));
+    }
+
+    #[test]
+    fn an_empty_line_keeps_the_agent_working() {
+        let menu = || Menu::cancel_work(SessionCommand::New { if_busy: IfBusy::Refuse });
+        assert_eq!(
+            menu().lines()[1..],
+            [
+                "1. Keep working",
+                "2. Cancel the work and start a new session",
+                "Type a number. An empty line means: Keep working"
+            ]
+        );
+        assert_eq!(chosen(menu(), ""), None);
+        assert_eq!(chosen(menu(), "2"), Some(SessionCommand::New { if_busy: IfBusy::Cancel }));
     }
 
     #[test]

@@ -26,8 +26,8 @@ use tokio::sync::mpsc;
 
 use crate::agent::QueueKind;
 use crate::session::{
-    Deltas, OtherCommands, Phase, PromptDraft, Reply, SessionCommand, SessionEvent, SessionEvents,
-    SessionHandle, SessionState, SessionUpdate, WhenBusy,
+    Deltas, OtherCommands, Phase, PromptDraft, Refusal, Reply, SessionCommand, SessionError, SessionEvent,
+    SessionEvents, SessionHandle, SessionState, SessionUpdate, WhenBusy,
 };
 use crate::util::counted;
 use crate::util::os::Continuations;
@@ -391,12 +391,17 @@ impl Talk {
         });
     }
 
-    /// Sends a command. Says why it was rejected, and what no event tells of.
+    /// Sends a command. Says why it was rejected, and what no event tells of; asks before it cancels what runs.
     fn request(&self, command: SessionCommand) {
         let (answer, asked) = (self.handle.post(command.clone()), command.clone());
-        let state = self.handle.reader();
+        let (state, menus) = (self.handle.reader(), self.menus.clone());
         tokio::spawn(async move {
             match answer.await {
+                Err(SessionError::Refused(Refusal::Working | Refusal::CommandRunning))
+                    if asked.clone().if_busy_mut().is_some() =>
+                {
+                    drop(menus.send(Menu::cancel_work(asked)));
+                }
                 Err(error) => say(&[format!("Error: {error}")]),
                 Ok(Reply::Forked(prompt)) => say(&narrator::taken_back(&prompt)),
                 Ok(_) => say(&done(&asked, &state()).into_iter().collect::<Vec<_>>()),
