@@ -39,7 +39,7 @@ fn what_happened(text: &str) -> Option<&'static str> {
     let reason = STOP_FIELDS.iter().find_map(|field| text.strip_prefix(field))?;
     let reason = reason.split(' ').next().unwrap_or_default();
     Some(match codes::class_of_stop_reason(reason) {
-        Some(FailureClass::Refused) => "a filter for content stopped the answer",
+        Some(FailureClass::Refused) => "a content filter stopped the answer",
         Some(FailureClass::Overflow) => "the conversation is too long for the model",
         Some(FailureClass::ToolUseFailed) => "the provider could not read the tool call of its model",
         _ => "the provider stopped the answer",
@@ -91,7 +91,7 @@ mod tests {
         );
         check(
             "finish_reason: content_filter",
-            "a filter for content stopped the answer (finish_reason: content_filter)",
+            "a content filter stopped the answer (finish_reason: content_filter)",
         );
         check("finishReason: OTHER (why)", "the provider stopped the answer (finishReason: OTHER (why))");
         check(

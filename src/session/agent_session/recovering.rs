@@ -52,7 +52,7 @@ impl<'s> Recovering<'s> {
                     session.append(edit);
                 }
                 let partial = ai::continuable(session.model.model(), answer);
-                session.run.wait(Instant::now() + delay, error.clone(), partial);
+                session.run.wait(Instant::now() + delay, partial);
                 let max_attempts = policy.max_retries;
                 session.outbox.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
             }

@@ -26,11 +26,14 @@ pub(super) struct RunState {
     outbox: Outbox,
 }
 
+/// The error of retries that the user ended.
+pub(super) const RETRY_CANCELLED: &str = "Retry cancelled";
+
 /// The session's activity, with the means to stop it.
 enum Activity {
     Idle,
     Running(ActiveRun),
-    Retrying { at: Instant, error: String },
+    Retrying { at: Instant },
     Summarizing(ActiveSummary),
 }
 
@@ -73,7 +76,7 @@ impl RunState {
         match &mut self.activity {
             Activity::Idle => std::future::pending().await,
             Activity::Running(run) => run.reports.recv().await.map_or(RunInput::Ended, RunInput::Report),
-            Activity::Retrying { at, .. } => {
+            Activity::Retrying { at } => {
                 tokio::time::sleep_until(*at).await;
                 RunInput::RetryNow
             }
@@ -133,10 +136,9 @@ impl RunState {
                 active.cancel();
                 false
             }
-            Activity::Retrying { error, .. } => {
-                let error = format!("Retry cancelled: {error}");
+            Activity::Retrying { .. } => {
                 self.activity = Activity::Idle;
-                self.end_retries(error);
+                self.end_retries(RETRY_CANCELLED.to_owned());
                 true
             }
         }
@@ -253,15 +255,15 @@ impl RunState {
     }
 
     /// Waits until `at`; the retry then continues after `partial`.
-    pub(super) fn wait(&mut self, at: Instant, error: String, partial: Option<String>) {
+    pub(super) fn wait(&mut self, at: Instant, partial: Option<String>) {
         self.recovery.continue_from(partial);
-        self.activity = Activity::Retrying { at, error };
+        self.activity = Activity::Retrying { at };
         self.outbox.update(|state| self.show(state));
     }
 
     /// Retries at once, if a retry is scheduled.
     pub(super) fn skip_wait(&mut self) {
-        if let Activity::Retrying { at, .. } = &mut self.activity {
+        if let Activity::Retrying { at } = &mut self.activity {
             *at = Instant::now();
         }
     }

@@ -16,7 +16,7 @@ use super::budgeting::Budgeting;
 use super::compacting::{AfterCompaction, Compacting, PausedRun};
 use super::opening::estimate_context;
 use super::recovering::Recovering;
-use super::run_state::RunInput;
+use super::run_state::{RETRY_CANCELLED, RunInput};
 use super::{AgentSession, REPORTS_PER_TURN, summaries};
 
 impl AgentSession {
@@ -171,7 +171,7 @@ impl AgentSession {
         }
         // The abort may have arrived after the loop's end, before it was reported here.
         if outcome.aborted || run.cancel.is_cancelled() {
-            self.run.end_retries("Retry cancelled".to_owned());
+            self.run.end_retries(RETRY_CANCELLED.to_owned());
             return self.settle(true).await;
         }
         let calls_tools =
