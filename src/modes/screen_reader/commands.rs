@@ -136,7 +136,9 @@ pub(super) fn run(talk: &mut Talk, text: &str) -> Next {
     if name.is_empty() {
         return help();
     }
-    say(&[format!("Error: {}.", unknown(name, &talk.handle.state()))]);
+    let problem = unknown(name, &talk.handle.state());
+    let end = if problem.ends_with('?') { "" } else { "." };
+    say(&[format!("Error: {problem}{end}")]);
     Next::GoOn
 }
 
