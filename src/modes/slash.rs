@@ -82,9 +82,9 @@ pub(super) fn is_unsupported(name: &str) -> bool {
     NOT_YET.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
 }
 
-/// The message about a command that is not in `known`: the nearest one, or that
-/// this version does not have it.
-pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
+/// The message about a command that is not in `known`: the nearest one, that
+/// this version does not have it, or how to list all.
+pub(super) fn unknown_command(name: &str, known: &[&str], how_to_list: &str) -> String {
     let lower = name.to_ascii_lowercase();
     if let Some((name, instead)) = NOT_YET.iter().find(|(other, _)| *other == lower) {
         let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
@@ -93,7 +93,7 @@ pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
     let alias = ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, command)| *command);
     match alias.filter(|alias| known.contains(alias)).or_else(|| nearest(&lower, known)) {
         Some(command) => format!("there is no command /{name}; did you mean /{command}?"),
-        None => format!("there is no command /{name}; type / to list all commands"),
+        None => format!("there is no command /{name}; {how_to_list}"),
     }
 }
 
@@ -133,7 +133,9 @@ mod tests {
     #[test]
     fn the_nearest_command_is_named() {
         let known = ["model", "new", "resume", "quit", "hotkeys", "session", "thinking"];
-        let check = |name: &str, expected: &str| assert_eq!(unknown_command(name, &known), expected);
+        let check = |name: &str, expected: &str| {
+            assert_eq!(unknown_command(name, &known, "type / to list all commands"), expected);
+        };
         check("modle", "there is no command /modle; did you mean /model?");
         check("resum", "there is no command /resum; did you mean /resume?");
         check("thin", "there is no command /thin; did you mean /thinking?");

@@ -18,6 +18,13 @@ fn written(log: &[u8]) -> String {
     String::from_utf8(log.to_vec()).unwrap().replace("\r\n", "\n")
 }
 
+/// pi, when it waits for a prompt.
+fn started(home: &TestHome) -> Pty {
+    let pty = Pty::start(home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    pty
+}
+
 /// Types a line and waits until `answer` is written once more.
 fn ask(pty: &Pty, line: &str, answer: &str) {
     let count = std::cell::Cell::new(0);
@@ -35,8 +42,7 @@ async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
     let replies = [Reply::sse(calls), Reply::sse(chat::text("It **failed**.\nShall I retry?"))];
     let server = SseServer::start(replies).await;
     let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     pty.keys("run it\r");
     pty.wait_text("Done. Your turn.");
     pty.keys("/thinking\r");
@@ -152,8 +158,7 @@ async fn question_about_a_limit_leaves_the_turn_to_its_answer() {
     let calls = || Reply::sse(chat::calls(&[("bash", json!({"command": "echo out"}))]));
     let server = SseServer::start([calls(), calls()]).await;
     let home = TestHome::with_server(server.url()).settings(&json!({ "budget": { "turns": 1 } }));
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     pty.keys("run both\r");
     pty.wait_text("The agent waits for your answer.");
     // Neither commands nor pasted lines answer it.
@@ -185,8 +190,7 @@ async fn pasted_lines_are_one_prompt_that_waits_for_enter() {
     let replies = ["one", "two", "three"].map(|text| Reply::sse(chat::text(text)));
     let server = SseServer::start(replies).await;
     let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     // The last line has no end, and is still on the input line.
     pty.keys("  fn a() {\r\r  /model\r  } \\\r}");
     pty.wait_text("Pasted 4 lines. Enter sends them; what you type before is added.");
@@ -252,8 +256,7 @@ async fn second_ctrl_c_quits_with_the_command_that_resumes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_name_reads_the_list_in_which_commands_still_run() {
     let home = TestHome::with_server("http://127.0.0.1:9");
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     pty.keys("/model x/y\r");
     pty.wait_text("An empty line cancels.");
     pty.keys("zz\r");
@@ -287,8 +290,7 @@ async fn wrong_name_reads_the_list_in_which_commands_still_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn name_of_the_session_is_read_by_name_and_status() {
     let home = TestHome::with_server("http://127.0.0.1:9");
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     pty.keys("/name\r");
     pty.wait_text("This session has no name; /name TEXT names it.");
     pty.keys("/name src/a\u{200b}b\r");
@@ -307,8 +309,7 @@ async fn name_of_the_session_is_read_by_name_and_status() {
 #[tokio::test(flavor = "multi_thread")]
 async fn exclamation_marks_alone_run_nothing() {
     let home = TestHome::with_server("http://127.0.0.1:9");
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     pty.keys("!\r");
     pty.wait_log("that nothing runs", |log| log.matches("Nothing to run").count() == 1);
     pty.keys("!! \r");
@@ -359,8 +360,7 @@ async fn branches_are_left_and_found_again_by_number() {
     let replies = ["First.", "Second.", "Third.", "Fourth."].map(|text| Reply::sse(chat::text(text)));
     let server = SseServer::start(replies).await;
     let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     ask(&pty, "/tree", "There is no message of yours in this session yet.");
     ask(&pty, "say one", "Done. Your turn.");
     ask(&pty, "say two", "Done. Your turn.");
@@ -394,8 +394,7 @@ async fn files_reports_and_settings_are_lines() {
     let templates = home.agent().join("prompts");
     fs::create_dir_all(&templates).unwrap();
     fs::write(templates.join("greet.md"), "Greet $1").unwrap();
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     ask(&pty, "/copy", "There is no answer to copy yet.");
     ask(&pty, "/export", "Error: there is nothing to export yet");
     ask(&pty, "/greet me", "Done. Your turn.");
@@ -430,8 +429,7 @@ async fn files_reports_and_settings_are_lines() {
 async fn secrets_are_exported_only_as_the_user_decides() {
     let server = SseServer::start([Reply::sse(chat::text("Hello."))]).await;
     let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     let secret = ["sk-ant-api03-", &"abcdefghijklmnopqrstuvwxyz0123456789".repeat(3)[..93], "AA"].concat();
     ask(&pty, &format!("use {secret}"), "Done. Your turn.");
     ask(&pty, "/export talk.md", "An empty line means: Don't export");
@@ -454,8 +452,7 @@ async fn a_command_that_leaves_a_working_session_asks_first() {
         .piece(String::new());
     let server = SseServer::start([answer]).await;
     let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
-    pty.wait_text("Type a prompt, or /help.");
+    let pty = started(&home);
     ask(&pty, "begin", "A first line.");
     ask(&pty, "/new", "An empty line means: Keep working");
     ask(&pty, "", "Nothing was changed.");

@@ -232,7 +232,7 @@ impl App {
                 let commands = commands::all().map(|command| command.name);
                 let templates = self.session.templates.iter().map(|template| template.name.as_str());
                 let known: Vec<&str> = commands.chain(templates).collect();
-                self.fail(&unknown_command(commands::name_of(line), &known));
+                self.fail(&unknown_command(commands::name_of(line), &known, "type / to list all commands"));
             }
             Refused::Space => self.fail("a command follows the slash without a space"),
             Refused::TakesNoArguments { line } => {

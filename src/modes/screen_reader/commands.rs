@@ -154,7 +154,7 @@ fn unknown(name: &str, state: &SessionState) -> String {
     }
     let templates = state.templates.iter().map(|template| template.name.as_str());
     let known: Vec<&str> = COMMANDS.iter().map(|command| command.name).chain(templates).collect();
-    unknown_command(name, &known).replace("type / to list all commands", "/help reads all")
+    unknown_command(name, &known, "/help reads all")
 }
 
 /// TABLE: what to do in place of commands that need a screen.

@@ -303,7 +303,7 @@ pub(super) fn indexed_rgb(index: u8) -> [u8; 3] {
 }
 
 /// The colours of xterm, of which users redefine many.
-const FIRST_16: [[u8; 3]; 16] = [
+pub(super) const FIRST_16: [[u8; 3]; 16] = [
     [0, 0, 0],
     [205, 0, 0],
     [0, 205, 0],

@@ -239,6 +239,7 @@ fn luminance(rgb: Rgb) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::color::FIRST_16;
     use super::super::{ColorDepth, Theme};
     use super::*;
     use proptest::prelude::*;
@@ -305,31 +306,10 @@ mod tests {
 
     /// The palette of xterm on this background.
     fn xterm(foreground: Rgb, background: Rgb) -> TerminalColors {
-        let low: [Rgb; 8] = [
-            [0, 0, 0],
-            [205, 0, 0],
-            [0, 205, 0],
-            [205, 205, 0],
-            [0, 0, 238],
-            [205, 0, 205],
-            [0, 205, 205],
-            [229, 229, 229],
-        ];
-        let high: [Rgb; 8] = [
-            [127, 127, 127],
-            [255, 0, 0],
-            [0, 255, 0],
-            [255, 255, 0],
-            [92, 92, 255],
-            [255, 0, 255],
-            [0, 255, 255],
-            [255, 255, 255],
-        ];
-        let palette = [low, high].concat();
         TerminalColors {
             foreground: Some(foreground),
             background: Some(background),
-            palette: std::array::from_fn(|index| palette.get(index).copied()),
+            palette: FIRST_16.map(Some),
         }
     }
 
