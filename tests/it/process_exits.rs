@@ -389,12 +389,13 @@ async fn an_editor_leaves_no_modes_behind_however_it_ends() {
         pty.keys("export EDITOR='sh ./editor.sh'; stty -a > before\r");
         let pid = start_in_shell(&home, &pty, screen);
         pty.keys("\x07");
-        pty.wait_text("EDITOR");
+        // Not the screen, which shows the name in the command of the shell, and the editor for a moment only.
+        pty.wait_log("the editor", |log| log.contains("\x1b[?1000hEDITOR"));
         if end.starts_with("kill") {
             pty.wait_text("failed");
             pty.keys("\x15/quit\r");
         } else if end.starts_with("printf") {
-            pty.wait_log("the prompt", |log| log.rfind("\x1b[?2004h") > log.rfind("EDITOR"));
+            pty.wait_log("the prompt", |log| log.rfind("\x1b[?2004h") > log.rfind("\x1b[?1000hEDITOR"));
             pty.wait("the prompt", |rows| rows.iter().any(|row| row.contains("0.0%")));
             pty.keys("\x15/quit\r");
         } else {
@@ -497,7 +498,7 @@ async fn an_editor_that_suspends_its_job_stops_the_program_with_it() {
     pty.keys("export EDITOR='sh ./editor.sh'\r");
     start_in_shell(&home, &pty, "regular");
     pty.keys("\x07");
-    pty.wait_text("EDITOR");
+    pty.wait_log("the editor", |log| log.contains("EDITOR\r\n"));
     wait_for_prompt(&pty);
     pty.keys("fg\r");
     pty.wait("the text", |rows| rows.iter().any(|row| row.trim() == "from outside"));
