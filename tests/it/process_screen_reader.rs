@@ -388,6 +388,34 @@ async fn branches_are_left_and_found_again_by_number() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn messages_are_pinned_and_a_session_is_handed_off() {
+    let replies = ["First.", "## Goal\nPort it.", "Second."].map(|text| Reply::sse(chat::text(text)));
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let pty = started(&home);
+    ask(&pty, "/pin", "Error: ");
+    ask(&pty, "/unpin", "No message is pinned. /pin pins your latest one.");
+    ask(&pty, "say one", "Done. Your turn.");
+    ask(&pty, "/pin", "Pinned: the message stays word for word");
+    ask(&pty, "/pin", "The message is pinned already.");
+    ask(&pty, "/context", "1 of your messages is pinned.");
+    ask(&pty, "/unpin", "The message is no longer pinned.");
+    ask(&pty, "/handoff", "Error: say what the new session is to do: /handoff GOAL");
+    ask(&pty, "/handoff port it to Rust", "2. Leave it, to type another one");
+    ask(&pty, "1", "Done. Your turn.");
+    pty.keys("/quit\r");
+    let (_, _, log) = pty.end();
+    let text = written(&log);
+    assert!(text.contains("Drafting the prompt of a new session.\n"), "{text}");
+    assert!(text.contains("its first prompt is drafted:\n## Goal\nPort it.\n1. Send it\n"), "{text}");
+    let sent = &server.requests()[2].body["messages"];
+    let of_user: Vec<_> =
+        sent.as_array().unwrap().iter().filter(|message| message["role"] == "user").collect();
+    assert_eq!(of_user.len(), 1, "{sent}");
+    assert_eq!(of_user[0]["content"], "## Goal\nPort it.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_reports_and_settings_are_lines() {
     let server = SseServer::start([Reply::sse(chat::text("Hello."))]).await;
     let home = TestHome::with_server(server.url());

@@ -32,7 +32,7 @@ impl Effects {
 
 /// The report with the texts of its parts; paths are shown with `~` for `home`.
 pub(super) fn reported(report: &ContextReport, home: Option<&Path>) -> ReportDone {
-    let (markdown, chapters) = (describe(report, home), chapters(report, home));
+    let (markdown, chapters) = (context_markdown(report, home), chapters(report, home));
     ReportDone::Report { kind: ReportKind::Context, markdown, chapters }
 }
 
@@ -48,7 +48,7 @@ fn chapters(report: &ContextReport, home: Option<&Path>) -> Vec<Chapter> {
 }
 
 /// The report as markdown.
-fn describe(report: &ContextReport, home: Option<&Path>) -> String {
+pub(in super::super) fn context_markdown(report: &ContextReport, home: Option<&Path>) -> String {
     let mut rows = Vec::new();
     for part in &report.parts {
         rows.push(row(report, &format!("**{}**", part.name), part));
@@ -137,7 +137,7 @@ mod tests {
             n_templates: 1,
             n_pinned: 0,
         };
-        insta::assert_snapshot!(describe(&report, Some(Path::new("/h"))), @"
+        insta::assert_snapshot!(context_markdown(&report, Some(Path::new("/h"))), @"
         | Part | Tokens | Share of 20k |
         |---|--:|--:|
         | **System prompt** | 300 | 1.5 % |

@@ -10,6 +10,8 @@ use super::narrator::{describe, described_argument, on_one_line};
 
 /// A call with all of its arguments.
 pub(super) fn call_lines(call: &ToolCall) -> Vec<String> {
+    // What arrived of a call that broke off.
+    let call = &ToolCall { arguments: call.readable_arguments().into_owned(), ..call.clone() };
     let mut lines = vec![format!("Call of {}", describe(call))];
     let edits = if call.name == "edit" { Edit::from_arguments(&call.arguments) } else { Vec::new() };
     for (number, edit) in (1..).zip(&edits) {
@@ -127,6 +129,12 @@ mod tests {
             json!({"path": "z.txt", "edits": [{"oldText": "a", "newText": "a\n"}]}),
             &["Call of edit: z.txt", "It changes nothing but line breaks.", "End of the edit."],
         );
+    }
+
+    #[test]
+    fn what_arrived_of_a_broken_call_is_read() {
+        let broken = ToolCall::from_text("1", "read", r#"{"path": "notes.md", "off"#);
+        assert_eq!(call_lines(&broken), ["Call of read: notes.md"]);
     }
 
     #[test]

@@ -46,6 +46,24 @@ const COMMANDS: &[Command] = &[
     Command { name: "model", args: "[NAME]", help: "Choose a model", run: model },
     Command { name: "thinking", args: "[LEVEL]", help: "Choose how much the model thinks", run: thinking },
     Command { name: "compact", args: "[FOCUS]", help: "Summarise the conversation", run: compact },
+    Command {
+        name: "pin",
+        args: "",
+        help: "Keep your latest message word for word when the conversation is summarised",
+        run: |talk, _| pin(talk),
+    },
+    Command {
+        name: "unpin",
+        args: "",
+        help: "Stop keeping pinned messages word for word",
+        run: |talk, _| unpin(talk),
+    },
+    Command {
+        name: "handoff",
+        args: "GOAL",
+        help: "Draft the prompt of a new session for a goal from this conversation",
+        run: handoff,
+    },
     Command { name: "new", args: "", help: "Start a new session", run: new },
     Command { name: "resume", args: "[NAME]", help: "Choose a session to continue", run: resume },
     Command {
@@ -84,6 +102,12 @@ const COMMANDS: &[Command] = &[
         args: "",
         help: "Read the session's file, tokens and costs, and the limits of your plan or key",
         run: reports::session,
+    },
+    Command {
+        name: "context",
+        args: "",
+        help: "Read what the model gets with the next request, by part, with tokens",
+        run: reports::context,
     },
     Command {
         name: "trust",
@@ -295,6 +319,32 @@ pub(super) fn offer(talk: &mut Talk, command: &str, menu: Menu, args: &str) -> N
 fn compact(talk: &mut Talk, args: &str) -> Next {
     let focus = (!args.is_empty()).then(|| args.to_owned());
     talk.request(SessionCommand::Compact { focus, with_review: false });
+    Next::GoOn
+}
+
+fn pin(talk: &Talk) -> Next {
+    talk.request(SessionCommand::Pin { target: None, pinned: true });
+    Next::GoOn
+}
+
+fn unpin(talk: &Talk) -> Next {
+    let pinned = &talk.handle.state().pinned;
+    if pinned.is_empty() {
+        say(&["No message is pinned. /pin pins your latest one.".to_owned()]);
+    }
+    for target in pinned.iter() {
+        talk.request(SessionCommand::Pin { target: Some(target.clone()), pinned: false });
+    }
+    Next::GoOn
+}
+
+/// Lets the model draft a prompt; the list that offers to send it follows.
+fn handoff(talk: &mut Talk, args: &str) -> Next {
+    if args.is_empty() {
+        say(&["Error: say what the new session is to do: /handoff GOAL".to_owned()]);
+        return Next::GoOn;
+    }
+    talk.request(SessionCommand::Handoff { goal: args.to_owned() });
     Next::GoOn
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::Row as Setting;
-use crate::session::{IfBusy, Question, QuestionId, Secrets, SessionCommand};
+use crate::session::{IfBusy, PromptDraft, Question, QuestionId, Secrets, SessionCommand, WhenBusy};
 use crate::util::visible::spell_out;
 
 use super::super::export::FileExport;
@@ -114,6 +114,19 @@ impl Menu {
             vec![
                 MenuItem::new("Stay in this session", Outcome::Nothing),
                 MenuItem::command("Import and continue there", import),
+            ],
+        )
+    }
+
+    /// Offers the prompt that was drafted for a new session.
+    pub(super) fn drafted(prompt: &PromptDraft) -> Self {
+        let send = SessionCommand::Prompt { prompt: prompt.clone(), when_busy: WhenBusy::Steer };
+        let text = spell_out(&prompt.text, Some(" ")).0;
+        Self::new(
+            format!("This is a new session, and its first prompt is drafted:\n{text}"),
+            vec![
+                MenuItem::command("Send it", send),
+                MenuItem::new("Leave it, to type another one", Outcome::Nothing),
             ],
         )
     }

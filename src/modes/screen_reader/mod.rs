@@ -286,6 +286,7 @@ impl Talk {
                     say(&[format!("Not sent, type it again if you still want it: {}", prompt.text)]);
                 }
             }
+            SessionEvent::HandoffEnded { prompt: Some(prompt), .. } => self.show(Menu::drafted(prompt)),
             SessionEvent::PromptReturned { prompt, error } => {
                 say(&[format!("Error: {error}. Not sent: {}", prompt.text)]);
             }

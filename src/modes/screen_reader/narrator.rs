@@ -85,6 +85,10 @@ impl Narrator {
                 one(format!("Error: no summary: {error}"))
             }
             SessionEvent::CompactionEnded { .. } => one("The conversation is summarised."),
+            SessionEvent::HandoffStarted => one("Drafting the prompt of a new session."),
+            SessionEvent::HandoffEnded { aborted: true, .. } => {
+                one("The handoff was cancelled; nothing was changed.")
+            }
             SessionEvent::SummaryRetryStarted { source: SummarySource::Compaction(_) } => Vec::new(),
             SessionEvent::BashStarted { command, .. } => {
                 one(format!("Running your command: {}", spell_out(command, Some(" ")).0))
@@ -131,8 +135,7 @@ impl Narrator {
             | SessionEvent::SummaryRetryStarted { .. }
             | SessionEvent::SummaryRetriesFinished
             | SessionEvent::BranchSummaryStarted
-            | SessionEvent::HandoffStarted
-            | SessionEvent::HandoffEnded { .. }
+            | SessionEvent::HandoffEnded { aborted: false, .. }
             | SessionEvent::BranchSummaryEnded { .. }
             | SessionEvent::EntryAppended(_)
             | SessionEvent::SettingsChanged { .. }

@@ -1,4 +1,4 @@
-//! Commands that read or write something about the session: `/session`, `/doctor`, `/copy`, `/export`.
+//! Commands that read or write something about the session: `/session`, `/context`, `/doctor`, `/copy`, `/export`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::util::paths;
 use crate::util::worker;
 
 use super::super::export::{ExportFormat, Exported, FileExport};
-use super::super::interactive::{copy_beside_terminal, doctor_lines, session_report};
+use super::super::interactive::{context_markdown, copy_beside_terminal, doctor_lines, session_report};
 use super::menu::Menu;
 use super::spoken::read_out;
 use super::{Next, Talk, say};
@@ -18,6 +18,20 @@ pub(super) fn session(talk: &mut Talk, _: &str) -> Next {
     let (state, services) = (talk.handle.state(), Arc::clone(&talk.start.services));
     let root = talk.start.sessions_root.clone();
     in_background("session", move || read_out(&session_report(&services, &root, &state)))
+}
+
+/// Reads what the model gets with the next request.
+pub(super) fn context(talk: &mut Talk, _: &str) -> Next {
+    let (answer, home) =
+        (talk.handle.post(SessionCommand::DescribeContext), talk.start.services.dirs.home.clone());
+    tokio::spawn(async move {
+        match answer.await {
+            Ok(Reply::ContextReport(report)) => say(&read_out(&context_markdown(&report, home.as_deref()))),
+            Ok(_) => {}
+            Err(error) => say(&[format!("Error: {error}")]),
+        }
+    });
+    Next::GoOn
 }
 
 /// Reads what to change about files, providers and programs.

@@ -178,6 +178,8 @@ impl<'s> Branching<'s> {
         }
         let session = &mut *self.session;
         if session.outbox.snapshot().pinned.contains(&target) == pinned {
+            let state = if pinned { "is pinned already" } else { "is not pinned" };
+            session.outbox.notice(NoticeLevel::Info, format!("The message {state}."));
             return Ok(());
         }
         session.append(pins::pin_entry(&target, pinned));

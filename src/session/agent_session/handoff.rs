@@ -82,7 +82,5 @@ async fn continue_in_new_session(session: &mut AgentSession, draft: Summary) -> 
     if cost_usd > 0.0 {
         session.outbox.notice(NoticeLevel::Info, format!("Drafting the handoff cost ${cost_usd:.4}."));
     }
-    let text = "This is a new session; its first prompt is drafted in the editor. Change it as you like, then send it.";
-    session.outbox.notice(NoticeLevel::Info, text);
     Ok(PromptDraft::from(draft.text.as_str()))
 }
