@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ai::{Catalog, DEMO_PROVIDER, Model, ProviderInfo, ScopedModel, ThinkingLevel, UnmatchedPattern};
-use crate::config::{Layer, Settings};
+use crate::config::{EffectiveSettings, Layer};
 
 use super::projection::Selected;
 use super::services::ModelOptions;
@@ -34,6 +34,8 @@ pub(super) struct ModelPreferences {
     pub(super) default_provider: Option<String>,
     pub(super) default_model: Option<String>,
     pub(super) default_thinking: ThinkingLevel,
+    /// Whether the user chose that default.
+    pub(super) has_default_thinking: bool,
     /// The models to cycle through; an empty list means all models with a key.
     pub(super) scope: Vec<ScopedModel>,
     /// The thinking level to use after a switch to a model, by `provider/id`.
@@ -41,13 +43,16 @@ pub(super) struct ModelPreferences {
 }
 
 impl ModelPreferences {
-    pub(super) fn of(options: &ModelOptions, settings: &Settings, scope: &[ScopedModel]) -> Self {
+    pub(super) fn of(options: &ModelOptions, settings: &EffectiveSettings, scope: &[ScopedModel]) -> Self {
+        let has_default_thinking = settings.origin("defaultThinkingLevel") != Some(Layer::BuiltIn);
+        let settings = &settings.values;
         Self {
             model: options.model.clone(),
             thinking: options.thinking,
             default_provider: settings.default_provider.clone(),
             default_model: settings.default_model.clone(),
             default_thinking: settings.default_thinking_level,
+            has_default_thinking,
             scope: scope.to_vec(),
             model_thinking: settings.model_thinking_levels.clone(),
         }
@@ -162,8 +167,8 @@ pub fn unmatched(pattern: &UnmatchedPattern, origin: Option<Layer>) -> String {
     format!("models to cycle through: {}{place}", pattern.problem)
 }
 
-/// A switch to `model`: with the requested thinking level, otherwise the preferred one
-/// of this model, otherwise the current one.
+/// A switch to `model`: with the requested thinking level, otherwise the preferred one of this model, otherwise the
+/// user's default, otherwise the current one, unless that is the preferred one of the model that is left.
 pub(super) fn to_model(
     current: &Selection,
     model: Arc<Model>,
@@ -171,7 +176,13 @@ pub(super) fn to_model(
     preferences: &ModelPreferences,
 ) -> Selection {
     let wanted = thinking.or_else(|| preferences.thinking_of(&model));
-    Selection { model, wanted_thinking: wanted.unwrap_or(current.wanted_thinking) }
+    let is_of_current = preferences.thinking_of(&current.model) == Some(current.wanted_thinking);
+    let kept = if preferences.has_default_thinking || is_of_current {
+        preferences.default_thinking
+    } else {
+        current.wanted_thinking
+    };
+    Selection { model, wanted_thinking: wanted.unwrap_or(kept) }
 }
 
 fn is_demo(model: &Model) -> bool {
@@ -217,6 +228,7 @@ mod tests {
             default_provider: None,
             default_model: None,
             default_thinking: ThinkingLevel::Medium,
+            has_default_thinking: false,
             scope: Vec::new(),
             model_thinking: BTreeMap::new(),
         }
@@ -263,6 +275,29 @@ mod tests {
         let deepseek = ("deepseek/deepseek-v4-pro".to_owned(), ThinkingLevel::High);
         let opus = ("anthropic/claude-opus-5-5".to_owned(), ThinkingLevel::Low);
         assert_eq!(seen, [deepseek.clone(), opus.clone(), deepseek, opus]);
+    }
+
+    #[test]
+    fn a_level_of_one_model_stays_with_it() {
+        let catalog = Catalog::builtin();
+        let [opus, sonnet] = ["claude-opus-5-5", "claude-sonnet-5"]
+            .map(|id| Arc::clone(catalog.get("anthropic", id).unwrap()));
+        let of_opus = (opus.reference(), ThinkingLevel::High);
+        let preferred = ModelPreferences { model_thinking: [of_opus].into(), ..preferences() };
+        let chosen = ModelPreferences {
+            default_thinking: ThinkingLevel::Low,
+            has_default_thinking: true,
+            ..preferences()
+        };
+        let check = |preferences: &ModelPreferences, wanted_thinking, expected| {
+            let current = Selection { model: Arc::clone(&opus), wanted_thinking };
+            let next = to_model(&current, Arc::clone(&sonnet), None, preferences);
+            assert_eq!(next.wanted_thinking, expected, "{wanted_thinking:?}, {preferences:?}");
+        };
+        check(&preferences(), ThinkingLevel::High, ThinkingLevel::High);
+        check(&preferred, ThinkingLevel::High, ThinkingLevel::Medium);
+        check(&preferred, ThinkingLevel::Off, ThinkingLevel::Off);
+        check(&chosen, ThinkingLevel::High, ThinkingLevel::Low);
     }
 
     #[test]

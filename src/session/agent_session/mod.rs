@@ -99,7 +99,7 @@ pub async fn start(
     let (command_sender, commands) = mpsc::unbounded_channel();
     let (subscriber, events) = Subscriber::new(deltas);
     let settings = services.settings.for_session(ProjectSettings::default());
-    let (selection, _) = model_control::initial(&services, &settings.get().values, &Selected::default());
+    let (selection, _) = model_control::initial(&services, &settings.get(), &Selected::default());
     if let Some(preview) = open::preview(&open, &cwd)? {
         let instead_of_demo = services.instead_of_demo(&selection.model);
         let state = SessionState::of(&selection.model, &preview.cwd);
@@ -162,7 +162,7 @@ impl AgentSession {
     fn new(services: Arc<Services>, settings: LiveSettings, opened: OpenedSession, outbox: Outbox) -> Self {
         settings.use_project(opened.project.settings.clone());
         let values = settings.get();
-        let (selection, notice) = model_control::initial(&services, &values.values, &opened.store_selected);
+        let (selection, notice) = model_control::initial(&services, &values, &opened.store_selected);
         let (clock, files) = (services.clock.clone(), (opened.queue_file, opened.draft_file));
         let spent_usd = opened.store.totals().cost_usd;
         let mut session = Self {

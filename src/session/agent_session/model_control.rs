@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ai::{self, Credential, Model, ScopedModel, StreamOptions, ThinkingLevel, UnmatchedPattern};
-use crate::config::{LiveSettings, SettingChange, Settings};
+use crate::config::{EffectiveSettings, LiveSettings, SettingChange};
 
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
@@ -43,10 +43,10 @@ const EXTRA_USAGE: &str = "requests are paid by an Anthropic subscription, which
 /// the choice for the user.
 pub(super) fn initial(
     services: &Services,
-    settings: &Settings,
+    settings: &EffectiveSettings,
     selected: &Selected,
 ) -> (Selection, Option<String>) {
-    let (scope, _) = scope(services, &settings.enabled_models);
+    let (scope, _) = scope(services, &settings.values.enabled_models);
     let preferences = ModelPreferences::of(&services.model, settings, &scope);
     selection::initial(&preferences, selected, &services.catalog.get(), &|provider| {
         services.is_usable(provider)
@@ -89,7 +89,7 @@ impl ModelControl {
     }
 
     fn preferences(&self) -> ModelPreferences {
-        ModelPreferences::of(&self.services.model, &self.settings.get().values, &self.scope)
+        ModelPreferences::of(&self.services.model, &self.settings.get(), &self.scope)
     }
 
     pub(super) fn selection(&self) -> &Selection {
