@@ -267,6 +267,60 @@ async fn prompts_during_a_compaction_wait_for_its_end() {
 }
 
 #[tokio::test]
+async fn a_prompt_that_finds_the_window_full_waits_in_the_queue_for_the_summary() {
+    let gates = [TestBarrier::new(), TestBarrier::new(), TestBarrier::new()];
+    let held = |gate| FakeAnswer::new().text_pieces(&["S", "ummary"], Some(gate));
+    let [first, second, third] = &gates;
+    let bench = bench(
+        [texts(["1"]), vec![filling("2", 950), held(first), held(second), held(third)], texts(["3"])]
+            .concat(),
+    );
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.prompt("two").await;
+    first.reached().await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    session.settled().await;
+
+    assert_eq!(session.prompt("three").await, Reply::Started);
+    second.reached().await;
+    assert_eq!(session.handle.state().queue.steering, ["three"]);
+    session.request(SessionCommand::Interrupt).await.unwrap();
+    let lines = session.settled().await;
+    assert!(lines.contains(&"returned three".to_owned()), "{lines:?}");
+    assert!(session.handle.state().queue.is_empty());
+
+    session.prompt("three again").await;
+    third.reached().await;
+    session.say("four", WhenBusy::Steer).await;
+    third.open();
+    session.until(|event| matches!(event, SessionEvent::Settled { .. })).await;
+    let disk = session.on_disk();
+    let tail: Vec<&str> = disk.iter().rev().take(4).rev().map(String::as_str).collect();
+    assert_eq!(tail[1..], ["user three again", "user four", "answer 3"], "{disk:?}");
+}
+
+#[tokio::test]
+async fn a_prompt_that_waits_for_the_summary_survives_a_crash() {
+    let gates = [TestBarrier::new(), TestBarrier::new()];
+    let held = |gate| FakeAnswer::new().text_pieces(&["S", "ummary"], Some(gate));
+    let bench = bench([texts(["1"]), vec![filling("2", 950), held(&gates[0]), held(&gates[1])]].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.prompt("two").await;
+    gates[0].reached().await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    session.settled().await;
+    session.prompt("three").await;
+    gates[1].reached().await;
+    // As a crash leaves the files.
+    let path = session.path();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let saved = fs::read_to_string(path.with_file_name(format!(".{name}.queue"))).unwrap();
+    assert!(saved.contains("three"), "{saved}");
+}
+
+#[tokio::test]
 async fn there_may_be_nothing_to_compact() {
     let bench = SessionBench::new(texts(["1"]));
     let mut session = bench.start().await;

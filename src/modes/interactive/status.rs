@@ -34,6 +34,8 @@ pub(super) enum Status {
         since: Duration,
     },
     Retrying {
+        /// Of a summary, not of an answer.
+        is_summary: bool,
         attempt: u32,
         max_attempts: u32,
         at: Duration,
@@ -98,8 +100,9 @@ impl StatusLine {
             SessionEvent::Agent(AgentEvent::AgentStart) => self.status = Status::Working { since: now },
             SessionEvent::RetryScheduled { attempt, max_attempts, delay, .. }
             | SessionEvent::SummaryRetryScheduled { attempt, max_attempts, delay, .. } => {
+                let is_summary = matches!(event, SessionEvent::SummaryRetryScheduled { .. });
                 let (attempt, max_attempts, at) = (*attempt, *max_attempts, now + *delay);
-                self.status = Status::Retrying { attempt, max_attempts, at };
+                self.status = Status::Retrying { is_summary, attempt, max_attempts, at };
             }
             SessionEvent::BashStarted { .. } => {
                 self.bash_since = Some(now);
@@ -221,9 +224,10 @@ impl StatusLine {
                 };
                 (format!("{what}…{}", elapsed(now, *since)), "cancel")
             }
-            Status::Retrying { attempt, max_attempts, at } => {
+            Status::Retrying { is_summary, attempt, max_attempts, at } => {
                 let seconds = at.saturating_sub(now).as_secs_f64().ceil();
-                (format!("Retrying ({attempt}/{max_attempts}) in {seconds:.0}s…"), "cancel")
+                let what = if *is_summary { " the summary" } else { "" };
+                (format!("Retrying{what} ({attempt}/{max_attempts}) in {seconds:.0}s…"), "cancel")
             }
         };
         let text =
@@ -273,7 +277,7 @@ mod tests {
     #[test]
     fn a_wait_is_counted_down_second_by_second() {
         let at = Duration::from_secs(12);
-        let status = Status::Retrying { attempt: 1, max_attempts: 3, at };
+        let status = Status::Retrying { is_summary: false, attempt: 1, max_attempts: 3, at };
         let line = StatusLine { status, ..StatusLine::default() };
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let shown = |now_ms: u64| {
@@ -325,7 +329,12 @@ mod tests {
         check(Status::Working { since }, "Working… 10s");
         check(Status::RunningBash { since }, "Running… 10s");
         check(Status::Summarizing { since, source }, "Summarising the branch… 10s");
-        check(Status::Retrying { attempt: 1, max_attempts: 3, at }, "Retrying (1/3) in 2s…");
+        check(
+            Status::Retrying { is_summary: false, attempt: 1, max_attempts: 3, at },
+            "Retrying (1/3) in 2s…",
+        );
+        let summary = Status::Retrying { is_summary: true, attempt: 1, max_attempts: 3, at };
+        check(summary, "Retrying the summary (1/3) in 2s…");
     }
 
     #[test]

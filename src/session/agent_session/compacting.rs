@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::ai::{self, AssistantMessage, Extra, Message, Model, StopReason, SystemState, Usage};
+use crate::ai::{self, AssistantMessage, Extra, Model, StopReason, SystemState, Usage};
 
 use super::super::cache_warming::NotWarmed;
 use super::super::command::Reply;
@@ -50,12 +50,10 @@ pub(super) struct Replacement {
 
 /// The step after a compaction, successful or not, unless a variant states otherwise.
 pub(super) enum AfterCompaction {
-    /// Deliver queued messages, if any.
+    /// Deliver queued messages, if any: also the prompt that found the window nearly full.
     Queue,
     /// Repeat the request that was too long; nothing if the compaction failed.
     Retry,
-    /// Send a prompt that was submitted when the window was nearly full.
-    Prompt(Vec<Message>),
     /// Continue the run that waits for its next request, even if the compaction failed.
     Request(Box<PausedRun>),
 }
@@ -73,7 +71,7 @@ impl ActiveCompaction {
     pub(super) fn paused_run(&self) -> Option<&ActiveRun> {
         match &self.then {
             AfterCompaction::Request(paused) => Some(&paused.run),
-            AfterCompaction::Queue | AfterCompaction::Retry | AfterCompaction::Prompt(_) => None,
+            AfterCompaction::Queue | AfterCompaction::Retry => None,
         }
     }
 }
@@ -280,13 +278,6 @@ impl<'s> Compacting<'s> {
         }
         match then {
             None => {}
-            Some(AfterCompaction::Prompt(prompts)) if !aborted => match session.model.credential().await {
-                Ok(credential) => session.start_run(credential, prompts),
-                Err(error) => {
-                    session.outbox.notice(NoticeLevel::Error, error.to_string());
-                    session.settle(false).await;
-                }
-            },
             // Queued messages wait for the decision.
             Some(_) if succeeded && with_review => {
                 session.log.sync().await;

@@ -40,6 +40,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::agent::QueueKind;
 use crate::ai::{self, Message};
 use crate::config::{LiveSettings, ProjectSettings, SettingChange};
 use crate::util::panics::panic_text;
@@ -404,10 +405,12 @@ impl AgentSession {
         if self.run.phase() == Phase::Idle {
             Budgeting::of(self).check_prompt().await?;
             let credential = self.model.credential().await?;
-            let prompts = AfterCompaction::Prompt(vec![Message::User(message)]);
-            if let Some(AfterCompaction::Prompt(prompts)) = Compacting::of(self).start_if_full(prompts).await
-            {
-                self.start_run(credential, prompts);
+            if Compacting::of(self).start_if_full(AfterCompaction::Queue).await.is_some() {
+                self.start_run(credential, vec![Message::User(message)]);
+            } else {
+                // Shown, stored and returned like all that wait.
+                let first = WhenBusy::At { kind: QueueKind::Steering, index: 0 };
+                self.queue.push((text, pastes), message, first, now_ms)?;
             }
             return Ok(Reply::Started);
         }
