@@ -148,7 +148,8 @@ impl Keymap {
     /// problems.
     pub fn apply(&mut self, overrides: &serde_json::Map<String, serde_json::Value>) -> Vec<OverrideError> {
         let mut errors = Vec::new();
-        for (id, value) in overrides {
+        // Names the schema for editors.
+        for (id, value) in overrides.iter().filter(|(id, _)| *id != "$schema") {
             let now = renamed_id(id, self.rows.iter().map(|row| row.binding.id));
             let error = match now.filter(|now| overrides.contains_key(*now)) {
                 Some(id_now) => Some(OverrideError::Renamed { old: id.clone(), id: id_now }),
@@ -470,6 +471,12 @@ mod tests {
             errors,
             ["key bindings: tui.select.cancel keeps its default, because nothing else closes a list"]
         );
+    }
+
+    #[test]
+    fn the_schema_for_editors_is_no_binding() {
+        let (_, errors) = keymap(&json!({ "$schema": "https://example.com/keys.json" }));
+        assert_eq!(errors, [""; 0]);
     }
 
     #[test]
