@@ -35,6 +35,16 @@ fn paragraphs_wrap_and_keep_apart() {
     check("", 20, "");
 }
 
+/// Models break lines of states, files and addresses without the marks that Markdown wants for it.
+#[test]
+fn lines_of_a_paragraph_stay_lines() {
+    check("**Status:** ok\n**Time:** 3s", 20, "Status: ok\nTime: 3s");
+    check("> quoted\n> more", 20, "│ quoted\n│ more");
+    check("- a.txt: fixed\n  b.txt: added\n- c", 20, "- a.txt: fixed\n  b.txt: added\n- c");
+    check("a line of words\nand one more", 12, "a line of\nwords\nand one more");
+    check("*leaning over\ntwo lines*", 20, "leaning over\ntwo lines");
+}
+
 #[test]
 fn headings_keep_their_marks_from_the_third_level_on() {
     check("# One\n## Two\n### Three\nSet\n===", 20, "One\n\nTwo\n\n### Three\n\nSet");
@@ -975,7 +985,7 @@ fn finished_blocks_of_the_last_item_and_quote_settle() {
         stable_of(&["- a\n", "  - b\n", "  - c\n", "    1. d\n", "    2. e\n", "- f"]),
         [0, 1, 2, 3, 4, 4]
     );
-    assert_eq!(stable_of(&["> a\n", ">\n", "> b\n", "c\n", "> - d\n> - e\n"]), [0, 0, 1, 1, 5]);
+    assert_eq!(stable_of(&["> a\n", ">\n", "> b\n", "c\n", "> - d\n> - e\n"]), [0, 0, 1, 1, 6]);
     assert_eq!(stable_of(&["1. a\n   ```sh\n", "   b\n", "   c", "\n   ```\n", "   d\n"]), [2, 3, 3, 4, 5]);
     // Unless later text may define what brackets refer to.
     assert_eq!(stable_of(&["- a\n  - [b]\n", "  - c\n", "  - d\n", "\n  [b]: e\n- f\n"]), [0, 0, 0, 4]);

@@ -376,8 +376,9 @@ impl Builder {
                 None => self.push_inline(&without_marks(&html), false),
             },
             Event::InlineHtml(html) => self.inline_html(&without_marks(&html)),
-            Event::SoftBreak => self.push_inline(" ", false),
-            Event::HardBreak => self.push_inline("\n", false),
+            // A line of its own, as it was written: models break lines of addresses, steps and states without the two
+            // blanks that Markdown wants for that.
+            Event::SoftBreak | Event::HardBreak => self.push_inline("\n", false),
             Event::Rule => self.add(Block::Rule),
             Event::TaskListMarker(done) => {
                 if let Some(Open { container: Container::Item(item), .. }) = self.open.last_mut() {
