@@ -247,8 +247,8 @@ pub(super) fn whole(tree: &SessionTree, idx: usize) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// The entries from the number `from` on in which all words of `query` occur: in the line that is shown,
-/// or in the text behind it. Reads all bodies; stops early if `is_stale`.
+/// The entries from the number `from` on, and those that they label, in which all words of `query` occur: in the
+/// line that is shown, in the label, or in the text behind it. Reads all bodies; stops early if `is_stale`.
 pub(super) fn search(
     (tree, from): (&SessionTree, usize),
     query: &str,
@@ -260,10 +260,15 @@ pub(super) fn search(
     let plain: Vec<&String> = words.iter().filter(is_plain).collect();
     let mut calls_above: Option<(usize, HashMap<String, String>)> = None;
     let mut found = Vec::new();
-    for (idx, head) in tree.entries().enumerate().skip(from) {
+    let labels = tree.labels();
+    let mut labelled: Vec<usize> = tree.labels_since(from).into_keys().filter(|idx| *idx < from).collect();
+    labelled.sort_unstable();
+    for idx in labelled.into_iter().chain(from..tree.len()) {
         if idx % 64 == 0 && is_stale() {
             return None;
         }
+        let head = tree.entry(idx);
+        let label = labels.get(&idx).map(|label| label.text.to_lowercase()).unwrap_or_default();
         let Some(line) = tree.line(idx) else { continue };
         let mut call = String::new();
         if head.kind == EntryKind::ToolResult
@@ -281,11 +286,15 @@ pub(super) fn search(
         }
         let stored = line.to_lowercase();
         let kind = speaker(head.kind);
-        if !plain.iter().all(|word| stored.contains(*word) || call.contains(*word) || kind.contains(*word)) {
+        let beside = [&*call, &*label, kind];
+        if !plain
+            .iter()
+            .all(|word| stored.contains(*word) || beside.iter().any(|text| text.contains(word.as_str())))
+        {
             continue;
         }
         let text = format!("{}\n{}", describe(tree, idx).plain(), whole(tree, idx).unwrap_or_default());
-        let text = text.to_lowercase();
+        let text = [&*text.to_lowercase(), "\n", &label].concat();
         if words.iter().all(|word| text.contains(word)) {
             found.push(idx);
         }
@@ -406,6 +415,32 @@ mod tests {
         assert_eq!(call("grep", json!({"pattern": "todo", "path": "src"})), "[grep: todo in src]");
         assert_eq!(call("edit", json!({"path": "a.rs", "edits": []})), "[edit: a.rs]");
         assert_eq!(call("other", json!({"n": 1})), "[other: {\"n\":1}]");
+    }
+
+    #[test]
+    fn labels_are_looked_for_with_the_line_they_stand_in() {
+        let entry = |id: &str, kind: &str, rest: Value| {
+            let mut line = json!({"type": kind, "id": id, "parentId": null, "timestamp": ""});
+            line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            line.to_string()
+        };
+        let said = |text: &str| json!({"message": {"role": "user", "content": text}});
+        let named = |target: &str, label: Value| json!({"targetId": target, "label": label});
+        let tree = tree_of(&[
+            entry("a", "message", said("hello one")),
+            entry("b", "message", said("hello two")),
+            entry("c", "label", named("a", json!("Zebra"))),
+            entry("d", "label", named("b", json!("zebra"))),
+            entry("e", "label", named("b", json!(null))),
+        ]);
+        let found = |query: &str, from: usize| {
+            let found = search((&tree, from), query, &|| false).unwrap();
+            found.into_iter().filter(|idx| *idx < 2).collect::<Vec<_>>()
+        };
+        assert_eq!(found("zebra", 0), [0]);
+        assert_eq!(found("zebra hello", 0), [0]);
+        assert_eq!(found("zebra", 2), [0], "labels that arrived later");
+        assert_eq!(found("zebra", 3), [0_usize; 0]);
     }
 
     #[test]
