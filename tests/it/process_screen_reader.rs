@@ -399,7 +399,7 @@ async fn messages_are_pinned_and_a_session_is_handed_off() {
     ask(&pty, "/pin", "Pinned: the message stays word for word");
     ask(&pty, "/pin", "The message is pinned already.");
     ask(&pty, "/context", "1 of your messages is pinned.");
-    ask(&pty, "/unpin", "The message is no longer pinned.");
+    ask(&pty, "/unpin", "No message is pinned any more.");
     ask(&pty, "/handoff", "Error: say what the new session is to do: /handoff GOAL");
     ask(&pty, "/handoff port it to Rust", "2. Leave it, to type another one");
     ask(&pty, "1", "Done. Your turn.");

@@ -184,10 +184,16 @@ impl<'s> Branching<'s> {
         }
         session.append(pins::pin_entry(&target, pinned));
         session.outbox.update(|state| session.log.show(state));
-        let text = if pinned {
-            "Pinned: the message stays word for word when the conversation is compacted. /unpin ends that."
-        } else {
-            "The message is no longer pinned."
+        let n_pinned = session.outbox.snapshot().pinned.len();
+        let text = match (pinned, n_pinned) {
+            (true, _) => {
+                "Pinned: the message stays word for word when the conversation is compacted. /unpin ends that for all \
+                 pinned messages."
+                    .to_owned()
+            }
+            (false, 0) => "No message is pinned any more.".to_owned(),
+            (false, 1) => "The message is no longer pinned; 1 other is.".to_owned(),
+            (false, others) => format!("The message is no longer pinned; {others} others are."),
         };
         session.outbox.notice(NoticeLevel::Info, text);
         Ok(())
