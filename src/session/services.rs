@@ -138,7 +138,10 @@ impl Services {
     pub fn usable_models(&self) -> Vec<Arc<Model>> {
         let catalog = self.catalog.get();
         let usable = catalog.providers().iter().filter(|info| self.is_usable(info));
-        usable.flat_map(|info| catalog.models_of(&info.id)).cloned().collect()
+        let mut models: Vec<Arc<Model>> =
+            usable.flat_map(|info| catalog.models_of(&info.id)).cloned().collect();
+        models.sort_by_key(|model| model.provider == DEMO_PROVIDER);
+        models
     }
 
     /// Reads the model files again and queries the servers on this machine,

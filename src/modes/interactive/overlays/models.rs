@@ -32,9 +32,9 @@ impl ModelChoice {
         format!("{}/{}", self.provider, self.id)
     }
 
-    pub(super) fn item(&self, mark: &str) -> PickerItem<String> {
+    pub(super) fn item(&self, mark: &str, state: &str) -> PickerItem<String> {
         PickerItem::new(self.reference(), format!("{mark}{}", self.id))
-            .note(format!("[{}]", self.provider))
+            .note(format!("[{}]{state}", self.provider))
             .detail(self.name.clone())
             .keywords(format!("{} {}", self.reference(), self.name))
     }
@@ -61,6 +61,8 @@ pub(in super::super) struct Models {
     first: String,
     /// Where the scope comes from.
     scoped_models: Arc<[ScopedModel]>,
+    /// Reference of the model of new sessions, if the settings name one.
+    default: Option<String>,
 }
 
 impl Models {
@@ -75,6 +77,7 @@ impl Models {
             current: Arc::clone(&session.model),
             first: session.model.reference(),
             scoped_models,
+            default: default_of(session),
         };
         models.fill();
         models.picker.select(|reference| *reference == models.first);
@@ -111,7 +114,8 @@ impl Models {
         }
         let items = shown.into_iter().map(|choice| {
             let mark = if choice.reference() == current { "✓ " } else { "  " };
-            choice.item(mark)
+            let is_default = self.default.as_ref() == Some(&choice.reference());
+            choice.item(mark, if is_default { " · default" } else { "" })
         });
         self.picker.set_items(items.collect());
     }
@@ -124,6 +128,11 @@ fn is_in(scope: &[ScopedModel], choice: &ModelChoice) -> bool {
 
 fn references(scope: &[ScopedModel]) -> Vec<String> {
     scope.iter().map(|scoped| scoped.model.reference()).collect()
+}
+
+fn default_of(session: &SessionState) -> Option<String> {
+    let settings = &session.settings.values;
+    Some(format!("{}/{}", settings.default_provider.as_ref()?, settings.default_model.as_ref()?))
 }
 
 fn chosen(reference: String, scope: Scope) -> OverlayStep {
@@ -160,9 +169,12 @@ impl Overlay for Models {
     }
 
     fn session_changed(&mut self, session: &SessionState) -> bool {
-        let is_same =
-            Arc::ptr_eq(&self.current, &session.model) && Arc::ptr_eq(&self.scoped_models, &session.scope);
+        let default = default_of(session);
+        let is_same = Arc::ptr_eq(&self.current, &session.model)
+            && Arc::ptr_eq(&self.scoped_models, &session.scope)
+            && self.default == default;
         if !is_same {
+            self.default = default;
             self.current = Arc::clone(&session.model);
             self.scoped_models = Arc::clone(&session.scope);
             self.scope = references(&session.scope);

@@ -80,7 +80,7 @@ impl ModelScope {
         let mark = |place: Option<usize>| if place.is_some() { "✓ " } else { "  " };
         let choices = self.choices.iter().map(|choice| {
             let place = place(&choice.reference());
-            (place, choice.item(mark(place)))
+            (place, choice.item(mark(place), ""))
         });
         let unmatched = self.unmatched.iter().map(|one| {
             let place = place(&one.pattern);

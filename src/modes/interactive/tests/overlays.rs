@@ -145,6 +145,23 @@ fn the_model_in_use_is_selected_in_both_lists_of_models() {
 }
 
 #[test]
+fn the_model_of_new_sessions_is_marked() {
+    let mut stage = Stage::new();
+    let default = models()[1].reference();
+    stage.session(|session| {
+        let (provider, id) = default.split_once('/').unwrap();
+        let mut settings = (*session.settings).clone();
+        settings.values.default_provider = Some(provider.to_owned());
+        settings.values.default_model = Some(id.to_owned());
+        session.settings = Arc::new(settings);
+    });
+    stage.type_keys("<ctrl+l>");
+    let rows = stage.screen(80, 20);
+    let marked: Vec<&String> = rows.iter().filter(|row| row.contains("· default")).collect();
+    assert!(matches!(&marked[..], [row] if row.contains("mini")), "{rows:#?}");
+}
+
+#[test]
 fn a_read_only_session_can_be_opened_again() {
     let open = |is_read_only: bool| {
         let mut stage = Stage::new();
