@@ -222,6 +222,11 @@ pub(in super::super) fn ask_to_import(app: &mut App, path: PathBuf) {
 
 /// Returns why the arguments of `/export` are invalid, or `None`.
 pub(super) fn invalid_export(args: &str, _: &SessionState) -> Option<String> {
+    if args.starts_with("--") {
+        return Some(
+            "/export takes only the name of a file; pi export --force in a shell replaces one".to_owned(),
+        );
+    }
     let is_known = args.is_empty() || ExportFormat::of_file(Path::new(unquoted(args))).is_some();
     (!is_known).then(|| "end the name of the file in .html, .md or .jsonl: /export FILE".to_owned())
 }
