@@ -279,7 +279,7 @@ async fn wrong_name_reads_the_list_in_which_commands_still_run() {
     let instruction = "Type a number or part of a name. An empty line cancels.";
     assert!(
         text.contains(&format!(
-            "Nothing is called “x/y”.\nModels:\n1. demo/pi\n2. local/m-1, the current one\n{instruction}\n"
+            "Nothing is called “x/y”.\nModels:\n1. local/m-1, the current one\n2. demo/pi\n{instruction}\n"
         )),
         "{text}"
     );
@@ -402,10 +402,11 @@ async fn messages_are_pinned_and_a_session_is_handed_off() {
     ask(&pty, "/unpin", "No message is pinned any more.");
     ask(&pty, "/handoff", "Error: say what the new session is to do: /handoff GOAL");
     ask(&pty, "/handoff port it to Rust", "2. Leave it, to type another one");
-    ask(&pty, "1", "Done. Your turn.");
+    ask(&pty, "1", "Second.\r\nDone. Your turn.");
     pty.keys("/quit\r");
     let (_, _, log) = pty.end();
     let text = written(&log);
+    assert!(text.contains("\nMessages: 4 tokens, 0.0 %\nyour messages: 2 tokens"), "{text}");
     assert!(text.contains("Drafting the prompt of a new session.\n"), "{text}");
     assert!(text.contains("its first prompt is drafted:\n## Goal\nPort it.\n1. Send it\n"), "{text}");
     let sent = &server.requests()[2].body["messages"];

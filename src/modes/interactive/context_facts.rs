@@ -1,10 +1,12 @@
 //! `/context`: what the model gets with the next request, by part.
 
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::session::{ContextPart, ContextReport, Reply, SessionCommand};
 use crate::util::paths;
+use crate::util::visible::spell_out;
 
 use super::effects::Effects;
 use super::footer::tokens_short;
@@ -48,7 +50,7 @@ fn chapters(report: &ContextReport, home: Option<&Path>) -> Vec<Chapter> {
 }
 
 /// The report as markdown.
-pub(in super::super) fn context_markdown(report: &ContextReport, home: Option<&Path>) -> String {
+fn context_markdown(report: &ContextReport, home: Option<&Path>) -> String {
     let mut rows = Vec::new();
     for part in &report.parts {
         rows.push(row(report, &format!("**{}**", part.name), part));
@@ -61,6 +63,30 @@ pub(in super::super) fn context_markdown(report: &ContextReport, home: Option<&P
     }
     let total = ContextPart { tokens: report.tokens, ..ContextPart::default() };
     rows.push(row(report, "**Together**", &total));
+    let window = tokens_short(report.window);
+    format!(
+        "| Part | Tokens | Share of {window} |\n|---|--:|--:|\n{}\n\n{}",
+        rows.join("\n"),
+        notes(report).join(" ")
+    )
+    .trim_end()
+    .to_owned()
+}
+
+/// The report in lines without a table, as they are read aloud.
+pub(in super::super) fn context_lines(report: &ContextReport, home: Option<&Path>) -> Vec<String> {
+    let line = |part: &ContextPart| {
+        let share = share(part.tokens, report.window).map(|share| format!(", {share}")).unwrap_or_default();
+        let name = spell_out(&paths::with_tilde(&part.name, home), None).0;
+        format!("{name}: {} tokens{share}", tokens_short(part.tokens))
+    };
+    let together =
+        ContextPart { name: "Together".to_owned(), tokens: report.tokens, ..ContextPart::default() };
+    let parts = report.parts.iter().flat_map(|part| iter::once(part).chain(&part.items));
+    parts.chain([&together]).map(line).chain(notes(report)).collect()
+}
+
+fn notes(report: &ContextReport) -> Vec<String> {
     let mut notes = vec!["The tokens of the parts are estimates.".to_owned()];
     if let Some(counted) = report.counted {
         let share = share(counted, report.window).map(|share| format!(", {share} of the window"));
@@ -83,14 +109,7 @@ pub(in super::super) fn context_markdown(report: &ContextReport, home: Option<&P
         let what = if n == 1 { "prompt template costs" } else { "prompt templates cost" };
         notes.push(format!("{n} {what} nothing until you call one."));
     }
-    let window = tokens_short(report.window);
-    format!(
-        "| Part | Tokens | Share of {window} |\n|---|--:|--:|\n{}\n\n{}",
-        rows.join("\n"),
-        notes.join(" ")
-    )
-    .trim_end()
-    .to_owned()
+    notes
 }
 
 fn row(report: &ContextReport, name: &str, part: &ContextPart) -> String {

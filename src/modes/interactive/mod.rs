@@ -103,7 +103,7 @@ use unused_grammars::UnusedGrammars;
 pub(super) use clipboard::copy_beside_terminal;
 pub(super) use clipboard_owner::ClipboardOwner;
 pub use commands::is_command;
-pub(super) use context_facts::context_markdown;
+pub(super) use context_facts::context_lines;
 pub(super) use doctor::doctor_lines;
 pub use doctor::{DoctorInput, doctor};
 pub use reference::{commands_markdown, keybindings_markdown};

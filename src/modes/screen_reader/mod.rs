@@ -97,6 +97,7 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
         question: None,
         draft: Draft::default(),
         menus,
+        drafted: None,
         clipboard: ClipboardOwner::default(),
     };
     if pick_session {
@@ -146,6 +147,8 @@ struct Talk {
     question: Option<Menu>,
     /// Lines that wait for the rest of their prompt.
     draft: Draft,
+    /// The prompt of a new session, which is offered when the session settles.
+    drafted: Option<Arc<PromptDraft>>,
     /// Lists that took time to make, to be shown.
     menus: mpsc::UnboundedSender<Menu>,
     /// Owns what was copied to this machine's clipboard.
@@ -286,7 +289,12 @@ impl Talk {
                     say(&[format!("Not sent, type it again if you still want it: {}", prompt.text)]);
                 }
             }
-            SessionEvent::HandoffEnded { prompt: Some(prompt), .. } => self.show(Menu::drafted(prompt)),
+            SessionEvent::HandoffEnded { prompt, .. } => self.drafted.clone_from(prompt),
+            SessionEvent::Settled { .. } => {
+                if let Some(prompt) = self.drafted.take() {
+                    self.show(Menu::drafted(&prompt));
+                }
+            }
             SessionEvent::PromptReturned { prompt, error } => {
                 say(&[format!("Error: {error}. Not sent: {}", prompt.text)]);
             }

@@ -8,7 +8,7 @@ use crate::util::paths;
 use crate::util::worker;
 
 use super::super::export::{ExportFormat, Exported, FileExport};
-use super::super::interactive::{context_markdown, copy_beside_terminal, doctor_lines, session_report};
+use super::super::interactive::{context_lines, copy_beside_terminal, doctor_lines, session_report};
 use super::menu::Menu;
 use super::spoken::read_out;
 use super::{Next, Talk, say};
@@ -26,7 +26,7 @@ pub(super) fn context(talk: &mut Talk, _: &str) -> Next {
         (talk.handle.post(SessionCommand::DescribeContext), talk.start.services.dirs.home.clone());
     tokio::spawn(async move {
         match answer.await {
-            Ok(Reply::ContextReport(report)) => say(&read_out(&context_markdown(&report, home.as_deref()))),
+            Ok(Reply::ContextReport(report)) => say(&context_lines(&report, home.as_deref())),
             Ok(_) => {}
             Err(error) => say(&[format!("Error: {error}")]),
         }
