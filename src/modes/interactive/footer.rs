@@ -9,6 +9,9 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, visible_name
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
 
+/// Follows the use of the window if conversations are compacted automatically.
+const AUTO: &str = " (auto)";
+
 /// Data in the footer that is not part of the session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Footer {
@@ -75,8 +78,13 @@ impl Footer {
             left.push(' ');
         }
         let mut row = Row::from_runs([Run::new(left, dim), Run::new(context, context_style)]);
+        let limits = limits.map(|(text, token)| (format!(" {text}"), token));
+        let beside = limits.as_ref().map_or(0, |(text, _)| width(text)) + 2 + width(&model(session, true));
+        // Of everything it is needed least.
+        if session.settings.values.compaction.enabled && row.width() + width(AUTO) + beside <= columns {
+            row.push(Run::new(AUTO, context_style));
+        }
         if let Some((text, token)) = limits {
-            let text = format!(" {text}");
             // What the user has to know now needs no room left over.
             if token.is_some() || row.width() + width(&text) + 2 + width(&model(session, false)) <= columns {
                 row.push(Run::new(text, token.map_or(dim, |token| theme.style(token))));
@@ -203,7 +211,25 @@ pub(super) fn tokens_short(tokens: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::ai::Model;
+    use crate::tui::theme::{Appearance, ColorDepth};
+
     use super::*;
+
+    #[test]
+    fn automatic_compaction_is_named_where_there_is_room_for_everything_else() {
+        let model = Model { id: "mini".to_owned(), context_window: 200_000, ..Model::default() };
+        let mut session = SessionState::of(&Arc::new(model), Path::new("/p"));
+        Arc::make_mut(&mut session.settings).values.compaction.enabled = true;
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::None).unwrap();
+        let row = |session: &SessionState, columns| {
+            Footer::default().draw(session, None, None, columns, &theme)[1].text()
+        };
+        assert_eq!(row(&session, 22), "0.0%/200k (auto)  mini");
+        assert_eq!(row(&session, 21), "0.0%/200k        mini");
+        Arc::make_mut(&mut session.settings).values.compaction.enabled = false;
+        assert_eq!(row(&session, 22), "0.0%/200k         mini");
+    }
 
     #[test]
     fn token_counts_are_short() {

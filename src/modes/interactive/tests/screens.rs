@@ -131,7 +131,7 @@ fn queue_is_shown_on_small_screens() {
 
     ────────────────────────────────────────────────────────────
     ~/project
-    0.0%/200k           sonata-4-large-2026-10-01 • thinking off
+    0.0%/200k (auto)    sonata-4-large-2026-10-01 • thinking off
     ");
     assert!(!screen(60, 5).contains("Queued"));
 }
