@@ -48,12 +48,18 @@ pub(super) fn code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'
 pub(super) fn judged_code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut lines = cx.highlighter.lines(language(path));
     let wrap = Wrap::new(cx.width).rest(WRAPPED_MARK, cx.style(Token::Dim));
-    first(text, limit, cx, |line| {
+    let draw = |line: &str| {
         let (shown, replaced) = visible_replaced(line);
         let mut rows = wrap.runs(&lines.next_line(&shown, cx.theme));
         keep_replaced(&mut rows, &replaced);
         rows
-    })
+    };
+    let (mut rows, left_out) = first_rows(text, limit, draw);
+    if left_out > 0 {
+        let total = text.trim_end_matches(['\n', '\r']).lines().count();
+        rows.push(hint_of_total(left_out, total, cx));
+    }
+    rows
 }
 
 /// Text of the model or the user to be judged, as runs: what cannot be seen is spelt out and stands out.
@@ -67,31 +73,36 @@ pub(super) fn language(path: &str) -> &str {
     path.extension().or_else(|| path.file_name()).and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Draws lines until there are enough rows; the rest is only counted.
+/// The first rows of `text`, and a hint about hidden lines.
 fn first(
     text: &str,
     limit: Option<usize>,
     cx: &RenderCx<'_>,
-    mut draw: impl FnMut(&str) -> Vec<Row>,
+    draw: impl FnMut(&str) -> Vec<Row>,
 ) -> Vec<Row> {
-    let text = text.trim_end_matches(['\n', '\r']);
-    if text.is_empty() {
-        return Vec::new();
-    }
-    let limit = limit.unwrap_or(usize::MAX);
-    let mut rows = Vec::new();
-    let mut lines = text.lines();
-    while rows.len() < limit {
-        let Some(line) = lines.next() else { return rows };
-        rows.extend(draw(line));
-    }
-    let is_cut = rows.len() > limit;
-    rows.truncate(limit);
-    let left_out = lines.count() + usize::from(is_cut);
+    let (mut rows, left_out) = first_rows(text, limit, draw);
     if left_out > 0 {
         rows.push(hint(left_out, "more", cx));
     }
     rows
+}
+
+/// Draws lines until there are enough rows; the rest is only counted.
+fn first_rows(text: &str, limit: Option<usize>, mut draw: impl FnMut(&str) -> Vec<Row>) -> (Vec<Row>, usize) {
+    let text = text.trim_end_matches(['\n', '\r']);
+    let mut rows = Vec::new();
+    if text.is_empty() {
+        return (rows, 0);
+    }
+    let limit = limit.unwrap_or(usize::MAX);
+    let mut lines = text.lines();
+    while rows.len() < limit {
+        let Some(line) = lines.next() else { return (rows, 0) };
+        rows.extend(draw(line));
+    }
+    let is_cut = rows.len() > limit;
+    rows.truncate(limit);
+    (rows, lines.count() + usize::from(is_cut))
 }
 
 /// The last rows of a command's output, in its colours, below a hint about hidden
@@ -131,29 +142,45 @@ pub(in super::super) fn tail(
 
 /// Reports hidden lines and how to show them.
 pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> Row {
-    hidden(n_lines, &format!("{which} {}", if n_lines == 1 { "line" } else { "lines" }), cx)
+    hidden(n_lines, &lines_of(n_lines, which), None, cx)
+}
+
+/// Reports hidden lines, of how many, and how to show them.
+fn hint_of_total(n_lines: usize, total: usize, cx: &RenderCx<'_>) -> Row {
+    hidden(n_lines, &lines_of(n_lines, "more"), Some(total), cx)
+}
+
+fn lines_of(n_lines: usize, which: &str) -> String {
+    format!("{which} {}", if n_lines == 1 { "line" } else { "lines" })
 }
 
 /// Reports hidden characters of a long line and how to show them.
 pub(in super::super) fn characters_hint(n_chars: usize, cx: &RenderCx<'_>) -> Row {
-    hidden(n_chars, "more characters", cx)
+    hidden(n_chars, "more characters", None, cx)
 }
 
-fn hidden(n: usize, what: &str, cx: &RenderCx<'_>) -> Row {
+fn hidden(n: usize, what: &str, total: Option<usize>, cx: &RenderCx<'_>) -> Row {
     let (key, effect) = match cx.view.expanded {
         true => (&cx.view.page_key, "show"),
         false => (&cx.view.expand_key, "expand"),
     };
     let plain = format!("… ({n} {what})");
-    let texts = match key.is_empty() {
-        true => vec![plain],
-        false => vec![
+    let with_total = total.map(|total| format!("{n} {what}, {total} total"));
+    let mut texts: Vec<String> = with_total
+        .into_iter()
+        .map(|text| match key.is_empty() {
+            true => format!("… ({text})"),
+            false => format!("… ({text}, {key} to {effect})"),
+        })
+        .collect();
+    if !key.is_empty() {
+        texts.extend([
             format!("… ({n} {what}, {key} to {effect})"),
             format!("… ({n} {what}, {key})"),
             format!("… ({n}, {key})"),
-            plain,
-        ],
-    };
+        ]);
+    }
+    texts.push(plain);
     let fits = texts.iter().find(|text| width(text) <= usize::from(cx.width)).or(texts.last());
     let mut row = Row::styled(fits.cloned().unwrap_or_default(), cx.style(Token::Muted));
     truncate_row(&mut row, cx.width, Ellipsis::One);

@@ -27,11 +27,7 @@ pub(super) fn find(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
 }
 
 pub(super) fn ls(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
-    let folder = match state.text("path") {
-        Some(_) => path(state, cx),
-        None => cx.path(".", cx.style(Token::Accent)),
-    };
-    found(state, vec![folder], cx)
+    found(state, vec![folder(state, cx)], cx)
 }
 
 fn subject(pattern: Option<&str>, cx: &RenderCx<'_>) -> Run {
@@ -41,12 +37,17 @@ fn subject(pattern: Option<&str>, cx: &RenderCx<'_>) -> Run {
     }
 }
 
-/// `in` and the folder; empty for the session's own.
-fn place(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Run> {
-    if state.text("path").is_none_or(str::is_empty) {
-        return Vec::new();
+/// `in` and the folder.
+fn place(state: &ToolState<'_>, cx: &RenderCx<'_>) -> [Run; 2] {
+    [Run::new("in", cx.style(Token::Muted)), folder(state, cx)]
+}
+
+/// The folder of the arguments, or the session's own.
+fn folder(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Run {
+    match state.text("path").is_none_or(str::is_empty) {
+        true => cx.path(".", cx.style(Token::Accent)),
+        false => path(state, cx),
     }
-    vec![Run::new("in", cx.style(Token::Muted)), path(state, cx)]
 }
 
 fn found(state: &ToolState<'_>, rest: Vec<Run>, cx: &RenderCx<'_>) -> Vec<Row> {

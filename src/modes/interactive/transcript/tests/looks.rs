@@ -498,6 +498,8 @@ fn write_shows_its_content_as_it_arrives() {
     | … (5 more lines, ctrl+o to expand)
     |
     ");
+    // The total has to fit.
+    assert!(stage.text(60).contains("… (5 more lines, 15 total, ctrl+o to expand)"));
 }
 
 #[test]
@@ -544,7 +546,7 @@ fn find_and_ls() {
     insta::assert_snapshot!(called(&find, result(&find, "Cargo.toml")).text(40), @"
     |
     |
-    | find *.toml
+    | find *.toml in .
     |
     | Cargo.toml
     |
