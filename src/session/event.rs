@@ -244,4 +244,6 @@ pub struct Opened {
     /// How many entries of the branch come before `tail`; `None` while a large
     /// file is still being scanned, in which case another `Opened` follows.
     pub n_earlier: Option<usize>,
+    /// Compactions in the file, on all branches; 0 until it is scanned.
+    pub n_compactions: usize,
 }

@@ -427,7 +427,7 @@ async fn pinned_messages_stay_word_for_word_over_compactions() {
     let path = session.path();
     session.shut_down().await;
     let mut session = bench.resume(&path).await;
-    session.opened().await;
+    assert_eq!(session.opened().await.n_compactions, 2);
     let pinned = session.handle.state().pinned.clone();
     assert_eq!(pinned.len(), 2);
     for target in pinned.iter() {

@@ -20,6 +20,7 @@ use crate::tui::keymap::Keymap;
 use crate::tui::term::{InputEvent, StartOver};
 use crate::tui::text::visible_name;
 use crate::tui::theme::Theme;
+use crate::util::counted;
 use crate::util::paths;
 
 use super::super::slash::unknown_command;
@@ -488,6 +489,10 @@ impl App {
             out.push(WorldEffect::TakeLeftOver.into());
             let sought = self.sought.take().filter(|sought| Some(&sought.path) == self.session.path.as_ref());
             if let Some(entry) = sought.and_then(|sought| sought.entry) {
+        if opened.n_compactions > 0 {
+            let times = counted(opened.n_compactions as u64, "time");
+            self.tell(&format!("Session compacted {times}"));
+        }
                 commands::open_tree_at(self, Some(entry), out);
             }
         }

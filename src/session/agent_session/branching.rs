@@ -8,7 +8,7 @@ use crate::ai::Extra;
 use super::super::command::{IfBusy, LeftBranch, PromptDraft, Reply};
 use super::super::compaction::{self, BranchPlan, Summary, SummaryError};
 use super::super::copies::{self, ForkedBranch, Secrets};
-use super::super::event::{Navigated, NoticeLevel, Opened, SessionEvent, SummarySource};
+use super::super::event::{Navigated, NoticeLevel, SessionEvent, SummarySource};
 use super::super::handle::SessionError;
 use super::super::open::OpenSession;
 use super::super::pins;
@@ -139,8 +139,7 @@ impl<'s> Branching<'s> {
         session.cache.on_prefix_change("the session continued at another entry");
         note_context(session);
         session.publish();
-        let (tail, n_earlier) = session.log.branch_tail(TAIL_ENTRIES);
-        let branch = Opened { tail, n_earlier: Some(n_earlier) };
+        let branch = session.log.opened(TAIL_ENTRIES);
         let navigated = Navigated { branch, prompt: departure.prompt };
         session.outbox.send(SessionEvent::Navigated(Arc::new(navigated)));
         // Bodies that the branch needs may have been unreadable.

@@ -108,7 +108,7 @@ pub async fn start(
         let state = SessionState { id, instead_of_demo, settings: settings_now, ..state };
         let outbox = Outbox::new(state, services.dirs.home.clone());
         let handle = SessionHandle::new(command_sender, outbox.watch_state());
-        let opened = Opened { tail: preview.tail, n_earlier: None };
+        let opened = Opened { tail: preview.tail, ..Opened::default() };
         outbox.add_with(subscriber, SessionEvent::Opened(Arc::new(opened)));
         tokio::spawn(async move {
             match open::open(&services, &cwd, open, &TrustOverrides::default()).await {
@@ -205,8 +205,7 @@ impl AgentSession {
                     break;
                 }
                 Input::Command(Some(Envelope::Subscribe(subscriber))) => {
-                    let (tail, n_earlier) = self.log.branch_tail(TAIL_ENTRIES);
-                    let opened = Opened { tail, n_earlier: Some(n_earlier) };
+                    let opened = self.log.opened(TAIL_ENTRIES);
                     self.outbox.add_with(subscriber, SessionEvent::Opened(Arc::new(opened)));
                 }
                 Input::Command(Some(Envelope::Command { command: SessionCommand::Shutdown, reply })) => {

@@ -8,7 +8,7 @@ use crate::config::Trust;
 use super::super::cache_warming::NotWarmed;
 use super::super::command::Reply;
 use super::super::compaction;
-use super::super::event::{NoticeLevel, Opened, SessionEvent};
+use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::{self, OpenSession};
 use super::super::refusal::Refusal;
@@ -85,9 +85,9 @@ impl AgentSession {
             self.settings.show(state);
             self.drafted.show(state);
         });
-        let (tail, n_earlier) = self.log.branch_tail(TAIL_ENTRIES);
-        let is_cut_off = open::is_cut_off(&tail) && self.log.store().locked_by().is_none();
-        self.outbox.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: Some(n_earlier) })));
+        let opened = self.log.opened(TAIL_ENTRIES);
+        let is_cut_off = open::is_cut_off(&opened.tail) && self.log.store().locked_by().is_none();
+        self.outbox.send(SessionEvent::Opened(Arc::new(opened)));
         // Lines that could not be written while the file was being opened.
         self.log.flush_and_report();
         self.follow_log();

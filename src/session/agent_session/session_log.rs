@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::util::clock::Clock;
 
 use super::super::deferred::DeferredEntries;
-use super::super::event::{NoticeLevel, SessionEvent};
+use super::super::event::{NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
 use super::super::pins;
@@ -111,8 +111,10 @@ impl SessionLog {
         self.store.selecting_entries()
     }
 
-    pub(super) fn branch_tail(&mut self, n_max: usize) -> (Vec<Arc<Entry>>, usize) {
-        self.store.branch_tail(n_max)
+    /// The session as it is shown when it is opened, with at most `n_max` entries.
+    pub(super) fn opened(&mut self, n_max: usize) -> Opened {
+        let (tail, n_earlier) = self.store.branch_tail(n_max);
+        Opened { tail, n_earlier: Some(n_earlier), n_compactions: self.store.n_compactions() }
     }
 
     pub(super) fn last_answer(&mut self) -> Option<Arc<Entry>> {

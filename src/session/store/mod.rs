@@ -484,6 +484,11 @@ impl SessionStore {
         (self.load_all(path), n_earlier)
     }
 
+    /// Number of compactions, on all branches. Takes time in proportion to the number of entries.
+    pub(super) fn n_compactions(&self) -> usize {
+        self.tree.nodes().iter().filter(|node| node.kind == EntryKind::Compaction).count()
+    }
+
     /// All entries as they are now, for readers elsewhere. Takes time in proportion to
     /// their number and reads no body.
     pub fn tree(&self) -> SessionTree {

@@ -91,7 +91,11 @@ impl Stage {
     fn of(tree: SessionTree, size: Size) -> Self {
         let path = tree.path(tree.leaf());
         let n_earlier = path.len().saturating_sub(TAIL);
-        let opened = Opened { tail: tree.read_all(&path[n_earlier..]), n_earlier: Some(n_earlier) };
+        let opened = Opened {
+            tail: tree.read_all(&path[n_earlier..]),
+            n_earlier: Some(n_earlier),
+            ..Opened::default()
+        };
         let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
         let mut transcript = Transcript::new(Highlighter::new(), view);
         transcript.header("pi", "1", &["hint"]);
@@ -345,7 +349,7 @@ fn grown_with(
     let mut stage = Stage::numbered(n_prompts, 12);
     let path = stage.tree.path(stage.tree.leaf());
     let entries = stage.tree.read_all(&path);
-    let opened = Opened { tail: entries[..TAIL].to_vec(), n_earlier: Some(0) };
+    let opened = Opened { tail: entries[..TAIL].to_vec(), n_earlier: Some(0), ..Opened::default() };
     stage.app.transcript.open(&opened, Path::new("/"));
     set(&mut stage.app, false);
     let mut most = 0;
@@ -1413,7 +1417,7 @@ fn a_match_may_be_wrapped() {
 fn another_session_is_shown_from_its_end() {
     let mut stage = Stage::numbered(30, 6);
     stage.page_up();
-    let opened = Opened { tail: vec![], n_earlier: Some(0) };
+    let opened = Opened { tail: vec![], n_earlier: Some(0), ..Opened::default() };
     stage.app.transcript.open(&opened, Path::new("/"));
     stage.app.fullscreen.as_mut().unwrap().start_over();
     let screen = stage.screen();

@@ -92,7 +92,7 @@ impl Section {
         remarks: &mut RemarksBetween<'_>,
     ) {
         let mut transcript = Transcript::whole(highlighter, view);
-        let opened = Opened { tail: entries, n_earlier: Some(0) };
+        let opened = Opened { tail: entries, n_earlier: Some(0), ..Opened::default() };
         transcript::open_whole(&mut transcript, &opened, remarks, self.is_live);
         self.body = Body::Entries(Box::new(transcript));
     }
@@ -106,7 +106,7 @@ impl Section {
         first: EntryPlace,
     ) {
         let mut part = Transcript::whole(recent.highlighter().clone(), recent.view().clone());
-        let opened = Opened { tail: entries, n_earlier: Some(0) };
+        let opened = Opened { tail: entries, n_earlier: Some(0), ..Opened::default() };
         transcript::open_part(&mut part, &opened, recent, self.start.since(first));
         self.body = Body::Entries(Box::new(part));
     }

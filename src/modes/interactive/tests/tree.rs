@@ -84,7 +84,8 @@ impl Session {
     fn go_to(&mut self, n: usize) -> &mut Self {
         let tree = self.store.tree();
         assert!(self.store.move_leaf(Some(tree.entry(n - 1).id)));
-        let branch = Opened { tail: tree.read_all(&tree.path(Some(n - 1))), n_earlier: Some(0) };
+        let branch =
+            Opened { tail: tree.read_all(&tree.path(Some(n - 1))), n_earlier: Some(0), ..Opened::default() };
         self.event(&SessionEvent::Navigated(Arc::new(Navigated { branch, prompt: None })))
     }
 
@@ -480,7 +481,7 @@ fn messages_to_fork_from_are_those_of_the_open_session() {
     let dir = tempfile::tempdir().unwrap();
     let open = |session: &mut Session, id: &str| {
         session.store = store(dir.path(), id);
-        let opened = Opened { tail: Vec::new(), n_earlier: Some(0) };
+        let opened = Opened { tail: Vec::new(), n_earlier: Some(0), ..Opened::default() };
         session.event(&SessionEvent::Opened(Arc::new(opened)));
     };
     open(&mut session, "two");

@@ -211,7 +211,10 @@ fn notices_are_between_the_entries_of_the_session_and_are_found() {
     // The transcript was opened with the last four entries.
     let entries = tree.read_all(&path[8..]);
     let first_entry = Some(entries[0].id.clone());
-    recent.open(&Opened { tail: entries[..2].to_vec(), n_earlier: Some(8) }, Path::new("/"));
+    recent.open(
+        &Opened { tail: entries[..2].to_vec(), n_earlier: Some(8), ..Opened::default() },
+        Path::new("/"),
+    );
     recent.notice(NoticeLevel::Warning, "the disk is nearly full");
     for entry in &entries[2..] {
         recent.apply(&SessionEvent::EntryAppended(Arc::clone(entry)), Duration::ZERO);
@@ -286,7 +289,7 @@ fn toggles_keep_the_row_at_the_top() {
 fn main_screen(tree: &SessionTree, view: &ViewSettings, width: u16) -> Transcript {
     let entries = tree.read_all(&tree.path(tree.leaf()));
     let mut transcript = Transcript::whole(Highlighter::new(), view.clone());
-    transcript.open(&Opened { tail: entries, n_earlier: Some(0) }, Path::new("/"));
+    transcript.open(&Opened { tail: entries, n_earlier: Some(0), ..Opened::default() }, Path::new("/"));
     let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
     transcript.layout(width, &theme, Duration::ZERO);
     transcript

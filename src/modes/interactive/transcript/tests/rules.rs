@@ -143,7 +143,7 @@ fn a_call_without_a_result_is_not_continued_by_a_later_call_with_its_id() {
             let line = json!({ "type": "message", "id": format!("{n}"), "parentId": null, "timestamp": "", "message": message });
             Arc::new(Entry::parse(&line.to_string()).unwrap())
         });
-        Opened { tail: lines.collect(), n_earlier: Some(0) }
+        Opened { tail: lines.collect(), n_earlier: Some(0), ..Opened::default() }
     };
     let stage_of = |opened: Opened| {
         let mut stage = TranscriptStage::new();
@@ -196,7 +196,7 @@ fn a_call_without_a_result_is_not_continued_by_a_later_call_with_its_id() {
 fn earlier_entries_of_a_session_are_mentioned() {
     let check = |n_earlier, expected: &str| {
         let mut stage = TranscriptStage::new();
-        stage.event(SessionEvent::Opened(Arc::new(Opened { tail: vec![], n_earlier })));
+        stage.event(SessionEvent::Opened(Arc::new(Opened { tail: vec![], n_earlier, ..Opened::default() })));
         assert_eq!(stage.text(80), expected);
     };
     check(Some(0), "");

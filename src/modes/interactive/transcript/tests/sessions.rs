@@ -12,7 +12,9 @@ fn open(name: &str) -> TranscriptStage {
     let text = fs::read_to_string(path).unwrap();
     let tail = text.lines().skip(1).map(|line| Arc::new(Entry::parse(line).unwrap())).collect();
     let mut stage = TranscriptStage::new();
-    stage.transcript.open(&Opened { tail, n_earlier: Some(0) }, Path::new("/home/user/project"));
+    stage
+        .transcript
+        .open(&Opened { tail, n_earlier: Some(0), ..Opened::default() }, Path::new("/home/user/project"));
     stage
 }
 
