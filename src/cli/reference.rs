@@ -45,6 +45,7 @@ fn bash_words() -> String {
             let words = match row.kind {
                 _ if row.key == "theme" => THEMES.join(" "),
                 Kind::Bool => "true false".to_owned(),
+                Kind::BoolOr(word) => format!("true false {word}"),
                 Kind::Choice(words) => words.join(" "),
                 _ => return None,
             };

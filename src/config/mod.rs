@@ -50,8 +50,8 @@ pub use settings::{
     CompactionOverride, CompactionPolicy, DeliveryTime, DiagramTiming, DoubleEscape, EffectiveSettings,
     ExitOutput, FullscreenSettings, InProject, Kind as SettingKind, Layer, LayoutSettings, LiveSettings,
     PictureProtocol, ProjectSettings, ROWS, ResizeMode, Row, SaveError, Scrollbar, SettingChange,
-    SettingError, Settings, SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TransportChoice,
-    TreeFilter, TuiMode, schema as settings_schema,
+    SettingError, Settings, SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, StartDisplay,
+    TransportChoice, TreeFilter, TuiMode, schema as settings_schema,
 };
 pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,

@@ -1,6 +1,6 @@
 //! What changed in pi: the text compiled in, and the part of it that is new after an update.
 
-use crate::config::{self, EffectiveSettings};
+use crate::config::{self, EffectiveSettings, StartDisplay};
 use crate::session::OpenSession;
 use crate::util::embedded::embedded_text;
 
@@ -38,7 +38,8 @@ pub(super) fn take_news(start: &InteractiveStart, settings: &EffectiveSettings) 
     // If it cannot be written, the next start tries again.
     drop(tokio::task::spawn_blocking(move || drop(config::record_seen_version(&file, VERSION))));
     let values = &settings.values;
-    let news = since(TEXT, seen.as_deref()?, VERSION).filter(|_| !values.quiet_startup)?;
+    let news =
+        since(TEXT, seen.as_deref()?, VERSION).filter(|_| values.start_display != StartDisplay::Nothing)?;
     Some(match values.collapse_changelog {
         true => News::Line(format!("pi is now version {VERSION}; /changelog shows what changed")),
         false => News::Whole(format!("# What is new in pi\n\n{news}")),

@@ -79,8 +79,8 @@ pub use question::{
 pub use quota_file::read_quotas;
 pub use refusal::Refusal;
 pub use resources::{
-    ContextFile, ContextFiles, OutsideLink, PromptTemplate, ResourceFilter, ResourceOrigin, Skill,
-    SkillBlock, context_files,
+    ContextFile, ContextFiles, InstructionFile, OutsideLink, PromptTemplate, ResourceFilter, ResourceOrigin,
+    Skill, SkillBlock, context_files,
 };
 pub use secrets::{
     FoundSecret, SecretReport, find_secrets, mask_secrets, mask_secrets_in, read_masked, secrets_in,

@@ -16,8 +16,9 @@ use crate::util::{parts, paths};
 
 use super::event::NoticeLevel;
 use super::resources::{
-    ContextFile, ContextFiles, PromptFiles, PromptTemplate, Skill, SkillPlaces, TemplatePlaces,
-    context_files, load_skills, load_templates, prompt_files, prompt_paths, skill_folders,
+    ContextFile, ContextFiles, InstructionFile, PromptFiles, PromptTemplate, ResourceOrigin, Skill,
+    SkillPlaces, TemplatePlaces, context_files, load_skills, load_templates, prompt_files, prompt_paths,
+    skill_folders,
 };
 use super::services::Services;
 use super::state::ProjectState;
@@ -34,6 +35,7 @@ pub(super) struct TrustOverride {
 
 pub(super) struct ProjectContext {
     pub(super) context_files: Vec<ContextFile>,
+    pub(super) instructions: Arc<[InstructionFile]>,
     pub(super) prompt_files: PromptFiles,
     /// Sorted by name.
     pub(super) skills: Arc<[Skill]>,
@@ -109,8 +111,15 @@ impl ProjectContext {
         problems.extend(wrong_skills.others.iter().map(ToString::to_string));
         problems.extend(wrong_templates.others.iter().map(ToString::to_string));
         let untrusted = untrusted(&project, has_skills, has_templates, cwd, home);
+        let instructions = context.files.iter().map(|ContextFile { path, .. }| {
+            let is_own = path.starts_with(&dirs.agent);
+            let origin = if is_own { ResourceOrigin::User } else { ResourceOrigin::Project };
+            InstructionFile { path: path.clone(), origin }
+        });
+        let instructions = instructions.collect();
         Self {
             context_files: context.files,
+            instructions,
             prompt_files,
             skills: skills.into(),
             templates: templates.into(),

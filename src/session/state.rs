@@ -12,7 +12,7 @@ use crate::config::{EffectiveSettings, Trust};
 
 use super::cache_warming::CacheWarmth;
 use super::question::Question;
-use super::resources::{OutsideLink, PromptTemplate, Skill, skill_call};
+use super::resources::{InstructionFile, OutsideLink, PromptTemplate, Skill, skill_call};
 use super::store::{EntryId, Header};
 use super::summary_draft::SummaryDraft;
 
@@ -64,6 +64,8 @@ pub struct SessionState {
     pub scope: Arc<[ScopedModel]>,
     /// The patterns of the scope that match no model.
     pub unmatched_scope: Arc<[UnmatchedPattern]>,
+    /// The instruction files that the model gets, in their order.
+    pub instructions: Arc<[InstructionFile]>,
     /// Sorted by name.
     pub skills: Arc<[Skill]>,
     /// Sorted by name.
@@ -117,6 +119,7 @@ impl SessionState {
             instead_of_demo: None,
             scope: Arc::from([]),
             unmatched_scope: Arc::from([]),
+            instructions: Arc::from([]),
             skills: Arc::from([]),
             templates: Arc::from([]),
             project: ProjectState::default(),
@@ -167,6 +170,11 @@ impl ProjectState {
     pub fn prompt_files(&self) -> impl Iterator<Item = &Path> {
         let is_one = |path: &&Path| path.ends_with(".pi/SYSTEM.md") || path.ends_with(".pi/APPEND_SYSTEM.md");
         self.protected.iter().map(PathBuf::as_path).filter(is_one)
+    }
+
+    /// The folder of themes among the protected paths.
+    pub fn theme_folder(&self) -> Option<&Path> {
+        self.protected.iter().map(PathBuf::as_path).find(|path| path.ends_with(".pi/themes"))
     }
 
     /// The folder of prompt templates among the protected paths.

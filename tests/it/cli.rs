@@ -88,7 +88,7 @@ fn completions_name_the_arguments() {
         (&["import", "--from", "g"], "google"),
         (&["export", "--to", ""], "html md jsonl atif openai openai-responses anthropic google"),
         (&["config", "set", "theme", ""], "dark light system"),
-        (&["config", "set", "--project", "quietStartup", ""], "true false"),
+        (&["config", "set", "--project", "quietStartup", ""], "true false header"),
         (&["config", "set", "defaultProjectTrust", "a"], "ask always"),
         (&["config", "set", "theme", "--"], "--project --help"),
         (&["config", "set", "theme", "dark", ""], ""),

@@ -627,7 +627,9 @@ async fn only_redraw_erases_the_scrollback() {
     pty.resize(Size { width: 60, height: 24 });
     pty.keys("x");
     pty.wait("the key", |rows| rows.iter().any(|row| row.trim() == "x"));
-    pty.keys("\x7f/new\r");
+    pty.keys("\x7f\x0f");
+    pty.wait_text("collapsed from here on");
+    pty.keys("/new\r");
     pty.wait_text("escape interrupt");
     pty.wait_idle();
     let log = pty.text_log();

@@ -218,6 +218,32 @@ async fn what_is_wrong_with_skills_is_told_once() {
 // Trust.
 
 #[tokio::test]
+async fn trust_names_every_kind_of_file_that_it_loads() {
+    let bench = bench([]).trust(asking());
+    bench.skill("work/.pi/skills/own", &named("own"));
+    let folder = bench.path("work/.pi");
+    for (file, text) in [
+        ("prompts/one.md", "Do it"),
+        ("prompts/two.md", "Do that"),
+        ("settings.json", r#"{"reducedMotion": true}"#),
+        ("SYSTEM.md", "You help."),
+        ("themes/sea.json", "{}"),
+    ] {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let mut session = bench.start().await;
+    session.request(decide(TrustChoice::Folder)).await.unwrap();
+    let loaded = "Info: This folder is trusted. Loaded 1 skill, 2 prompt templates, themes, settings and the \
+                  system prompt.";
+    assert!(session.waiting().contains(&loaded.to_owned()));
+    // They are there already.
+    session.request(decide(TrustChoice::Folder)).await.unwrap();
+    assert_eq!(session.waiting(), ["Info: This folder is trusted."]);
+}
+
+#[tokio::test]
 async fn skills_of_a_project_wait_for_a_decision_which_is_kept() {
     let mut bench = bench(["1", "2"]).trust(asking());
     bench.skill("work/.pi/skills/own", &named("own"));
@@ -229,7 +255,7 @@ async fn skills_of_a_project_wait_for_a_decision_which_is_kept() {
     session.ask("before").await;
     assert_eq!(listed(&bench), "");
     session.request(decide(TrustChoice::Folder)).await.unwrap();
-    assert_eq!(session.waiting(), ["Info: This folder is trusted. Loaded one skill."]);
+    assert_eq!(session.waiting(), ["Info: This folder is trusted. Loaded 1 skill."]);
     assert_eq!(
         (session.handle.state().project.trust, names(&session)),
         (Trust::Trusted, vec!["own".to_owned()])
@@ -445,7 +471,7 @@ async fn the_first_frame_asks_whether_the_project_is_trusted() {
     assert_eq!(server.requests().len(), 0);
     pty.keys("\x1b[B\r");
     pty.wait_text("Hello to you.");
-    pty.wait_text("This folder is trusted. Loaded one skill.");
+    pty.wait_text("This folder is trusted. Loaded 1 skill.");
     let (system, last) = last_request(&server);
     assert!(system.contains("<name>own</name>"), "{system}");
     assert_eq!(last, "say hello");

@@ -218,10 +218,6 @@ pub(super) fn modern(values: &Map<String, Value>) -> Cow<'_, Map<String, Value>>
             *entry(modern.to_mut(), key) = 0.into();
         }
     }
-    // Leaves lists out of the original's header that pi does not show.
-    if values.get("quietStartup").is_some_and(|value| value == "header") {
-        *entry(modern.to_mut(), "quietStartup") = false.into();
-    }
     modern
 }
 
@@ -414,7 +410,6 @@ mod tests {
     fn earlier_names_and_words_of_the_original_count() {
         let values = json!({
             "queueMode": "all",
-            "quietStartup": "header",
             "httpIdleTimeoutMs": "disabled",
             "websocketConnectTimeoutMs": "disabled",
             "websockets": true,
@@ -424,7 +419,7 @@ mod tests {
         assert_eq!(problems, []);
         let settings = EffectiveSettings::of(Layers { user: values, ..Layers::default() }).values;
         assert_eq!(settings.steering_mode, super::super::BatchSize::All);
-        assert!(!settings.quiet_startup && settings.http_idle_timeout.is_zero());
+        assert!(settings.http_idle_timeout.is_zero());
         assert_eq!(settings.transport, super::super::TransportChoice::WebSocket);
         assert!(settings.web_socket_connect_timeout.is_zero());
         assert_eq!(settings.provider_timeout, Some(std::time::Duration::ZERO));

@@ -28,7 +28,9 @@ pub use file::{SaveError, SettingsFile};
 pub use layers::{EffectiveSettings, Layer, SettingsProblem};
 pub use live::{LiveSettings, ProjectSettings, SettingChange, SettingError, SettingsWatch, SettingsWrite};
 pub use schema::schema;
-pub use screen::{DiagramTiming, ExitOutput, FullscreenSettings, LayoutSettings, Scrollbar, TuiMode};
+pub use screen::{
+    DiagramTiming, ExitOutput, FullscreenSettings, LayoutSettings, Scrollbar, StartDisplay, TuiMode,
+};
 pub use table::{InProject, Kind, ROWS, Row};
 
 /// When a steering message is delivered.
@@ -173,8 +175,8 @@ pub struct Settings {
     pub theme: String,
     /// Whether one line takes the place of what changed in an update.
     pub collapse_changelog: bool,
-    /// Whether the start shows nothing.
-    pub quiet_startup: bool,
+    /// What the start shows.
+    pub start_display: StartDisplay,
     /// Whether prompts are kept for later sessions.
     pub prompt_history: bool,
     /// Whether nothing on the screen moves by itself.
@@ -407,7 +409,7 @@ impl Settings {
             shell_command_prefix: reader.get("shellCommandPrefix"),
             theme: reader.get("theme"),
             collapse_changelog: reader.get("collapseChangelog"),
-            quiet_startup: reader.get("quietStartup"),
+            start_display: reader.start_display(),
             prompt_history: reader.get("promptHistory"),
             reduced_motion: reader.get("reducedMotion"),
             screen_reader: reader.get("screenReader"),
@@ -484,6 +486,14 @@ impl Reader<'_> {
     /// A value that was validated against the kind of its row.
     fn get<T: DeserializeOwned + Default>(&self, key: &str) -> T {
         serde_json::from_value(self.value(key)).unwrap_or_default()
+    }
+
+    fn start_display(&self) -> StartDisplay {
+        match self.value("quietStartup") {
+            Value::Bool(true) => StartDisplay::Nothing,
+            Value::String(_) => StartDisplay::Header,
+            _ => StartDisplay::Whole,
+        }
     }
 
     /// Rows or columns.

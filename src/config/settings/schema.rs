@@ -45,6 +45,7 @@ impl Kind {
         let count = || json!({ "type": "integer", "minimum": 0 });
         match self {
             Self::Bool => json!({ "type": "boolean" }),
+            Self::BoolOr(word) => json!({ "anyOf": [{ "type": "boolean" }, { "const": word }] }),
             Self::Number => count(),
             Self::Count { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Self::Any => json!({}),

@@ -13,6 +13,18 @@ pub enum TuiMode {
     Fullscreen,
 }
 
+/// What interactive mode shows when it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StartDisplay {
+    /// The header, and what was loaded.
+    #[default]
+    Whole,
+    /// The header.
+    Header,
+    /// Neither.
+    Nothing,
+}
+
 /// How the editor and the transcript are laid out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LayoutSettings {

@@ -117,6 +117,8 @@ impl Row {
 pub enum Kind {
     /// `true` or `false`.
     Bool,
+    /// `true`, `false` or this text.
+    BoolOr(&'static str),
     /// A whole number, 0 or more.
     Number,
     /// A whole number within these bounds.
@@ -221,7 +223,7 @@ pub const ROWS: &[Row] = &[
     Row::new("markdown.mermaid", Kind::Choice(&["off", "final", "streaming"]), "\"streaming\"", "When Mermaid diagrams are drawn: never (off), when an answer is complete (final), or when a diagram is complete (streaming)"),
     Row::new("theme", Kind::Text, "\"system\"", "dark, light, system (follows the terminal), the name of one of your themes, or LIGHT/DARK for a pair"),
     Row::new("themes", Kind::TextList, "[]", "Additional theme files or directories of them; !GLOB and -PATH exclude themes of yours, +PATH includes one anyway").beside_project(),
-    Row::new("quietStartup", Kind::Bool, "false", "Start without the header").at_start(),
+    Row::new("quietStartup", Kind::BoolOr("header"), "false", "Start without the header and the list of what was loaded; header means with the header alone").at_start(),
     Row::new("collapseChangelog", Kind::Bool, "false", "Show one line after an update, in place of what changed").at_start(),
     Row::new("promptHistory", Kind::Bool, "true", "Keep prompts for the arrow keys and the search of later sessions, in ~/.pi/agent/prompt-history.jsonl; secrets that are recognised are masked").user_only(),
     Row::new("reducedMotion", Kind::Bool, "false", "Show no spinner; times are counted once per second"),
@@ -282,6 +284,7 @@ impl Kind {
     pub fn accepts(self, value: &Value) -> bool {
         match self {
             Self::Bool => value.is_boolean(),
+            Self::BoolOr(word) => value.is_boolean() || value == word,
             Self::Number => value.is_u64(),
             Self::Count { least, most } => value.as_u64().is_some_and(|n| (least..=most).contains(&n)),
             Self::Decimal { least, most } => value.as_f64().is_some_and(|n| (least..=most).contains(&n)),
@@ -323,6 +326,7 @@ impl Kind {
     pub fn describe(self) -> String {
         match self {
             Self::Bool => "true or false".to_owned(),
+            Self::BoolOr(word) => format!("true, false or {word}"),
             Self::Number => "a whole number, 0 or more".to_owned(),
             Self::Count { least, most } => format!("a whole number from {least} to {most}"),
             Self::Decimal { least, most } => format!("a number from {least} to {most}"),
@@ -366,6 +370,8 @@ mod tests {
         check(Kind::Number, "-7", json!(-7));
         check(Kind::Bool, "true", json!(true));
         check(Kind::Bool, "yes", json!("yes"));
+        check(Kind::BoolOr("some"), "some", json!("some"));
+        check(Kind::BoolOr("some"), "false", json!(false));
         check(Kind::CountOrAuto { least: 1, most: 9 }, "auto", json!("auto"));
         check(Kind::CountOrAuto { least: 1, most: 9 }, "7", json!(7));
         check(Kind::TextList, "a, b,", json!(["a", "b"]));

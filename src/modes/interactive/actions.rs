@@ -78,7 +78,7 @@ pub(super) const ACTIONS: &[Action] = &[
         out.push(ScreenEffect::Suspend.into());
     })
     .on_windows(""),
-    action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", toggle_expanded),
+    action("app.tools.expand", "ctrl+o", "Expand or collapse tool output and the header", toggle_expanded),
     action("app.transcript.page", "alt+o", "Show the whole transcript, with search", pager::open),
     action("app.screen.toggle", "", "Switch between the main screen and fullscreen", toggle_fullscreen),
     action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", toggle_thinking),

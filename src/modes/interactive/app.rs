@@ -42,6 +42,7 @@ use super::pictures::PictureView;
 use super::program_status::ProgramStatus;
 use super::prompt::{Refused, Submission};
 use super::prompt_history::{self, HistoryEffect};
+use super::resources::{self, ResourceLists};
 use super::sections::Reader;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::{self, Hint, StatusLine};
@@ -83,6 +84,7 @@ pub(super) struct App {
     pub(super) now_ms: u64,
     /// The line of the command that runs, which returns to the editor if it fails.
     pub(super) running_command: Option<String>,
+    pub(super) resources: ResourceLists,
     /// Problems of the user's files that were already shown.
     shown_problems: HashSet<String>,
     /// The last entry of the session when it was opened.
@@ -104,6 +106,7 @@ pub(super) struct AppParts {
 impl App {
     pub(super) fn new(parts: AppParts) -> Self {
         Self {
+            resources: ResourceLists::new(&parts.session),
             session: parts.session,
             transcript: parts.transcript,
             input: InputArea::new(),
@@ -333,6 +336,7 @@ impl App {
         self.status.on_session_event(event, &self.session, self.now);
         attention::follow(self, event, out);
         tree::follow(self, event, out);
+        resources::follow(self, event, out);
         self.program_status.follow(event, &self.session, out);
         match event {
             SessionEvent::Opened(opened) => return self.on_opened(opened, out),
@@ -456,7 +460,8 @@ impl App {
             self.keymap = keymap;
             self.keymap.set_hides_keys(hides_keys);
             self.transcript.set_view(self.transcript.view().clone().with_keys(&self.keymap));
-            set_header_hints(&mut self.transcript, welcome::hints(&self.keymap, &self.session));
+            let hints = welcome::hints(&self.keymap, &self.session);
+            set_header_hints(&mut self.transcript, hints, welcome::keys(&self.keymap));
         }
         self.tell("Reloaded settings, theme, keybindings, skills and instructions.");
     }
@@ -484,15 +489,19 @@ impl App {
             out.push(ScreenEffect::StartOver(StartOver::All).into());
         }
         self.dialogs.close_trust();
+        if opened.n_compactions > 0 {
+            let times = counted(opened.n_compactions as u64, "time");
+            self.tell(&format!("Session compacted {times}"));
+        }
         if opened.n_earlier.is_some() {
             warn_of_hidden_templates(self);
             out.push(WorldEffect::TakeLeftOver.into());
             let sought = self.sought.take().filter(|sought| Some(&sought.path) == self.session.path.as_ref());
             if let Some(entry) = sought.and_then(|sought| sought.entry) {
-        if opened.n_compactions > 0 {
-            let times = counted(opened.n_compactions as u64, "time");
-            self.tell(&format!("Session compacted {times}"));
-        }
+                if opened.n_compactions > 0 {
+                    let times = counted(opened.n_compactions as u64, "time");
+                    self.tell(&format!("Session compacted {times}"));
+                }
                 commands::open_tree_at(self, Some(entry), out);
             }
         }
@@ -580,7 +589,6 @@ impl App {
             EffectDone::Reloaded { problems, keymap } => {
                 self.on_reloaded(problems, keymap);
                 out.push(ScreenEffect::FollowLooks.into());
-                out.push(WorldEffect::CheckThemes.into());
             }
             EffectDone::Sessions(SessionsDone::Opened) => self.open_sessions(),
             EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
@@ -596,7 +604,7 @@ impl App {
             // The next frame shows it.
             EffectDone::PictureMade => {}
             EffectDone::ThemeChanged => out.push(ScreenEffect::FollowThemeFile.into()),
-            EffectDone::ThemeNames(names) => self.input.completion.set_themes(names),
+            EffectDone::OwnThemes(themes) => resources::on_themes(self, themes),
             EffectDone::Themes { themes, query } => commands::on_themes(self, themes, &query, out),
             EffectDone::Problems(problems) => {
                 for problem in problems {

@@ -256,8 +256,8 @@ impl Effects {
         });
     }
 
-    /// Reports themes that cannot be used, except the one in use. Answers with
-    /// [`EffectDone::Problems`].
+    /// Lists themes, and reports those that cannot be used, except the one in use. Answers with
+    /// [`EffectDone::OwnThemes`] and [`EffectDone::Problems`].
     fn check_themes(&self) {
         let (env, services, done) = (self.env.clone(), Arc::clone(&self.services), self.done.clone());
         let (state, named) = (self.link.handle().state(), self.themes.clone());
@@ -265,7 +265,7 @@ impl Effects {
             let looks = Looks { env: &env, dirs: &services.dirs };
             let (settings, project) = (&state.settings, trusted_project(&state));
             let places = ThemePlaces { looks: &looks, settings, project, named: &named };
-            drop(done.send(EffectDone::ThemeNames(places.own_names())));
+            drop(done.send(EffectDone::OwnThemes(places.own())));
             drop(done.send(EffectDone::Problems(places.problems_of_others(&settings.values.theme))));
         });
     }

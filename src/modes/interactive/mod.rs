@@ -43,6 +43,7 @@ mod prompt;
 mod prompt_history;
 mod reference;
 mod reports;
+mod resources;
 mod sections;
 mod session_facts;
 mod session_link;

@@ -24,7 +24,7 @@ use super::prompt_history::{HistoryDone, HistoryEffect};
 use super::reports::{ReportDone, ReportEffect};
 use super::sections::{ReadDone, ReadEffect, Reader};
 use super::session_picker::{SessionsDone, SessionsEffect};
-use super::theme_files::ListedTheme;
+use super::theme_files::{ListedTheme, OwnTheme};
 use super::tree::{TreeDone, TreeEffect};
 
 /// An effect outside the app.
@@ -89,7 +89,7 @@ pub(super) enum WorldEffect {
         /// Also queries services that list their models, which needs a key and the network.
         with_services: bool,
     },
-    /// Reads all themes; answers with [`EffectDone::Problems`].
+    /// Reads all themes; answers with [`EffectDone::OwnThemes`] and [`EffectDone::Problems`].
     CheckThemes,
     /// Lists the themes whose names begin like this; answers with [`EffectDone::Themes`].
     ListThemes(String),
@@ -174,8 +174,8 @@ pub(super) enum EffectDone {
     Problems(Vec<String>),
     /// The file of the theme in use.
     ThemeChanged,
-    /// The names of the themes in files, for completion.
-    ThemeNames(Vec<String>),
+    /// The themes in files.
+    OwnThemes(Vec<OwnTheme>),
     /// All themes, and what was asked for.
     Themes {
         themes: Vec<ListedTheme>,

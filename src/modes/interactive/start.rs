@@ -9,7 +9,7 @@ use ratatui::layout::{Position, Size};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use crate::config::{Env, TuiMode};
+use crate::config::{Env, StartDisplay, TuiMode};
 use crate::session::{Deltas, OpenSession, ResourceOptions, Services, SessionEvents, SessionHandle};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::{
@@ -46,10 +46,10 @@ use super::terminal::{Drawing, JobSignals, Terminal};
 use super::terminal_env::{self, ScreenOverrides};
 use super::theme_files::{ThemePlaces, trusted_project};
 use super::theme_watch::ThemeWatch;
-use super::transcript::{Transcript, ViewSettings};
+use super::transcript::{Transcript, ViewSettings, set_header_hints};
 use super::ui::Ui;
 use super::unused_grammars::UnusedGrammars;
-use super::{Interactive, welcome};
+use super::{Interactive, resources, welcome};
 
 /// The inputs of interactive mode.
 pub struct InteractiveStart {
@@ -230,10 +230,11 @@ fn app(
     app.input.completion.set_providers(ProviderChoice::of(&services.catalog.get()));
     app.overrides = ScreenOverrides::of(&start.env);
     fullscreen::set(&mut app, settings.tui_mode == TuiMode::Fullscreen);
-    if !settings.quiet_startup {
+    if settings.start_display != StartDisplay::Nothing {
+        app.transcript.header("pi", env!("CARGO_PKG_VERSION"), &[]);
         let hints = welcome::hints(&app.keymap, &app.session);
-        let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
-        app.transcript.header("pi", env!("CARGO_PKG_VERSION"), &hints);
+        set_header_hints(&mut app.transcript, hints, welcome::keys(&app.keymap));
+        resources::show_in_header(&mut app);
     }
     app
 }

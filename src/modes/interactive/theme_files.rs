@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::config::{Dirs, EffectiveSettings, Env, Settings};
-use crate::session::{ResourceFilter, ResourceOptions, SessionState};
+use crate::session::{ResourceFilter, ResourceOptions, ResourceOrigin, SessionState};
 use crate::tui::theme::{Appearance, BUILTIN_NAMES, ColorDepth, TerminalColors, Theme};
 use crate::util::nearest::nearest;
 use crate::util::visible::{is_all_visible, spell_out};
@@ -30,6 +30,14 @@ pub(super) struct ListedTheme {
     pub(super) name: String,
     /// Why it cannot be used, with path and line.
     pub(super) problem: Option<String>,
+}
+
+/// A theme of the user or a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OwnTheme {
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+    pub(super) origin: ResourceOrigin,
 }
 
 /// What is wrong with `setting` as the name of a theme or a pair of them, one line each. Blocks.
@@ -203,9 +211,16 @@ impl ThemePlaces<'_> {
         missing.map(|name| self.unknown(name, files)).collect()
     }
 
-    /// The names of the themes in files. Blocks.
-    pub(super) fn own_names(&self) -> Vec<String> {
-        own_names(&self.files().0)
+    /// The themes in files, sorted by name. Blocks.
+    pub(super) fn own(&self) -> Vec<OwnTheme> {
+        let (found, _) = self.all_files();
+        let files: Vec<PathBuf> = readable(&found).map(|(_, path)| path.clone()).collect();
+        let theme = |name: String| {
+            let path = file_of(&name, &files)?.clone();
+            let origin = found.iter().find(|(_, found)| *found == path)?.0;
+            Some(OwnTheme { name, path, origin })
+        };
+        own_names(&files).into_iter().filter_map(theme).collect()
     }
 
     /// What is wrong with all themes and the places of themes, one line each, except with the
@@ -242,18 +257,17 @@ impl ThemePlaces<'_> {
             let (shown, _) = spell_out(&self.looks.dirs.display(path), None);
             Some(format!("{shown}: {problem}"))
         };
-        found.iter().filter_map(problem).collect()
+        found.iter().filter_map(|(_, path)| problem(path)).collect()
     }
 
     /// The files in order of precedence, and problems with their places, one line each.
     fn files(&self) -> (Vec<PathBuf>, Vec<String>) {
-        let (mut files, problems) = self.all_files();
-        files.retain(|path| has_readable_name(path) && path.is_file());
-        (files, problems)
+        let (found, problems) = self.all_files();
+        (readable(&found).map(|(_, path)| path.clone()).collect(), problems)
     }
 
-    /// The same, also with what is no theme.
-    fn all_files(&self) -> (Vec<PathBuf>, Vec<String>) {
+    /// The same with where each comes from, also with what is no theme.
+    fn all_files(&self) -> (Vec<(ResourceOrigin, PathBuf)>, Vec<String>) {
         let (mut files, mut problems) = (Vec::new(), Vec::new());
         for path in &self.named.paths {
             let found = files_at(path);
@@ -263,13 +277,13 @@ impl ThemePlaces<'_> {
                     "--theme {shown}: no theme there; name a .json file or a directory of them"
                 ));
             }
-            files.extend(found);
+            files.extend(found.into_iter().map(|path| (ResourceOrigin::CommandLine, path)));
         }
         if self.named.only_paths {
             return (files, problems);
         }
         let home = self.looks.dirs.home.as_deref();
-        let mut add = |entries: &[String], base: &Path| {
+        let mut add = |origin: ResourceOrigin, entries: &[String], base: &Path| {
             let (filter, places, wrong) = ResourceFilter::new(entries, base, home);
             problems.extend(wrong.iter().map(|cause| format!("setting \"themes\": {cause}")));
             for place in places.iter().filter(|place| files_at(place).is_empty()) {
@@ -278,15 +292,21 @@ impl ThemePlaces<'_> {
             }
             let usual = base.join("themes");
             let found = places.iter().chain([&usual]).flat_map(|place| files_at(place));
-            files.extend(found.filter(|path| filter.keeps(path)));
+            files.extend(found.filter(|path| filter.keeps(path)).map(|path| (origin, path)));
         };
         if let Some(project) = self.project {
             let entries = self.settings.project_value("themes").cloned().unwrap_or_default();
-            add(&serde_json::from_value::<Vec<String>>(entries).unwrap_or_default(), &project.join(".pi"));
+            let entries: Vec<String> = serde_json::from_value(entries).unwrap_or_default();
+            add(ResourceOrigin::Project, &entries, &project.join(".pi"));
         }
-        add(&self.settings.values.themes, &self.looks.dirs.agent);
+        add(ResourceOrigin::User, &self.settings.values.themes, &self.looks.dirs.agent);
         (files, problems)
     }
+}
+
+/// The files whose themes can be used.
+fn readable(found: &[(ResourceOrigin, PathBuf)]) -> impl Iterator<Item = &(ResourceOrigin, PathBuf)> {
+    found.iter().filter(|(_, path)| has_readable_name(path) && path.is_file())
 }
 
 /// The first file of a theme with this name.
@@ -390,6 +410,10 @@ mod tests {
         }
     }
 
+    fn names(themes: &[OwnTheme]) -> Vec<&str> {
+        themes.iter().map(|theme| theme.name.as_str()).collect()
+    }
+
     fn found(name: &str) -> (String, Vec<String>) {
         (name.to_owned(), Vec::new())
     }
@@ -413,15 +437,19 @@ mod tests {
     fn the_nearest_file_of_a_name_counts_and_a_project_needs_trust() {
         let files = ["agent/themes/x.json", "set/x.json", "work/.pi/themes/x.json", "flag/x.json"];
         let mut world = World::new(&files);
+        let origin = |world: &World, trusted| world.with(trusted, |places| places.own()[0].origin);
         let no = TerminalColors::default();
         assert_eq!(world.theme(false, "x", &no), found("agent:themes:x.json"));
         world.write_settings("agent/settings.json", r#"{ "themes": ["../set"] }"#);
         assert_eq!(world.theme(false, "x", &no), found("set:x.json"));
+        let origins = [false, true].map(|trusted| origin(&world, trusted));
+        assert_eq!(origins, [ResourceOrigin::User, ResourceOrigin::Project]);
         assert_eq!(world.theme(true, "x", &no), found("work:.pi:themes:x.json"));
         world.write_settings("work/.pi/settings.json", r#"{ "themes": ["../../flag/x.json"] }"#);
         assert_eq!(world.theme(true, "x", &no), found("flag:x.json"));
         world.named.paths = vec![world.folder.path().join("flag/x.json")];
         assert_eq!(world.theme(false, "x", &no), found("flag:x.json"));
+        assert_eq!(origin(&world, true), ResourceOrigin::CommandLine);
     }
 
     #[test]
@@ -477,7 +505,7 @@ mod tests {
         let files = hidden.map(|name| format!("agent/themes/{name}"));
         let world = World::new(&["agent/themes/a b.json", &files[0], &files[1]]);
         world.with(false, |places| {
-            assert_eq!(places.own_names(), ["a b"]);
+            assert_eq!(names(&places.own()), ["a b"]);
             let listed = places.list();
             assert_eq!(listed.iter().filter(|theme| !BUILTIN_NAMES.contains(&&*theme.name)).count(), 1);
             for problems in [places.problems("dark"), places.problems_of_others("dark")] {
@@ -498,7 +526,7 @@ mod tests {
         std::os::unix::fs::symlink("/nowhere/x.json", folder.join("link.json")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, folder.join("pipe.json"), rustix::fs::Mode::RWXU).unwrap();
         world.with(false, |places| {
-            assert_eq!(places.own_names(), ["mine"]);
+            assert_eq!(names(&places.own()), ["mine"]);
             let shown = folder.display().to_string();
             let expected = [
                 "dark.json: \"dark\" is a built-in theme, which is used instead; rename the file to use it",

@@ -32,6 +32,7 @@ pub(super) fn value_menu(setting: &'static Setting, settings: &EffectiveSettings
     };
     let mut items: Vec<MenuItem> = match setting.kind {
         SettingKind::Bool => [true, false].into_iter().map(|value| item(value.into())).collect(),
+        SettingKind::BoolOr(word) => [true.into(), false.into(), word.into()].map(item).into(),
         SettingKind::Choice(choices) => choices.iter().map(|choice| item((*choice).into())).collect(),
         _ => return Menu::of_value(format!("{about}\nIt is {}.", setting.kind.describe()), setting),
     };

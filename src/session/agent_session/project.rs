@@ -144,17 +144,15 @@ impl Project {
             (stored, ProjectContext::read(&services, &services.settings.get(), &cwd, &overrides))
         });
         let (stored, context) = deciding.await.map_err(internal)?;
-        let n_before = self.context.skills.len();
+        let loaded = newly_loaded(&self.context, &context);
         self.set_context(context);
         if let Err(error) = stored {
             self.outbox.notice(NoticeLevel::Error, error.to_string());
         }
         if choice.is_trusted() {
-            let n_new = self.context.skills.len().saturating_sub(n_before);
-            let text = match n_new {
-                0 => "This folder is trusted.".to_owned(),
-                1 => "This folder is trusted. Loaded one skill.".to_owned(),
-                n => format!("This folder is trusted. Loaded {n} skills."),
+            let text = match loaded {
+                Some(loaded) => format!("This folder is trusted. Loaded {loaded}."),
+                None => "This folder is trusted.".to_owned(),
             };
             self.outbox.notice(NoticeLevel::Info, text);
         }
@@ -180,12 +178,12 @@ impl Project {
     fn set_context(&mut self, context: ProjectContext) {
         self.context = context;
         self.outbox.update(|state| self.show(state));
-        self.outbox.send(SessionEvent::ProjectChanged);
     }
 
     /// Sets the snapshot's fields about the project.
     pub(super) fn show(&self, state: &mut SessionState) {
         state.cwd.clone_from(&self.cwd);
+        state.instructions = Arc::clone(&self.context.instructions);
         state.skills = Arc::clone(&self.context.skills);
         state.templates = Arc::clone(&self.context.templates);
         state.project = self.context.state.clone();
@@ -201,8 +199,7 @@ pub(super) async fn decide_trust(
     choice: TrustChoice,
 ) -> Result<(), SessionError> {
     session.project.decide_trust(choice).await?;
-    session.settings.use_project(session.project.context.settings.clone());
-    SessionSettings::follow(session);
+    follow_project(session);
     HeldPrompts::release(session).await;
     Ok(())
 }
@@ -218,11 +215,39 @@ pub(super) async fn reload(session: &mut AgentSession) -> Result<(), SessionErro
         session.outbox.notice(NoticeLevel::Warning, problem);
     }
     session.project.reload().await?;
-    session.settings.use_project(session.project.context.settings.clone());
-    SessionSettings::follow(session);
+    follow_project(session);
     session.ask_trust();
     HeldPrompts::release(session).await;
     Ok(())
+}
+
+/// Uses the settings of the project that was read, and reports it.
+fn follow_project(session: &mut AgentSession) {
+    session.settings.use_project(session.project.context.settings.clone());
+    SessionSettings::follow(session);
+    session.outbox.send(SessionEvent::ProjectChanged);
+}
+
+/// What `after` has and `before` had not, as text; `None` if that is nothing.
+fn newly_loaded(before: &ProjectContext, after: &ProjectContext) -> Option<String> {
+    let is_new = after.state.trust.is_trusted() && !before.state.trust.is_trusted();
+    let of_project = |is_there: bool, what: &str| (is_new && is_there).then(|| what.to_owned());
+    let more = |n_before: usize, n_after: usize, noun: &str| {
+        let n_new = n_after.saturating_sub(n_before);
+        (n_new > 0).then(|| counted(n_new as u64, noun))
+    };
+    let project = &after.state;
+    let parts = [
+        more(before.context_files.len(), after.context_files.len(), "instruction file"),
+        more(before.skills.len(), after.skills.len(), "skill"),
+        more(before.templates.len(), after.templates.len(), "prompt template"),
+        of_project(project.theme_folder().is_some(), "themes"),
+        of_project(project.settings_file().is_some(), "settings"),
+        of_project(project.prompt_files().next().is_some(), "the system prompt"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let (last, others) = parts.split_last()?;
+    if others.is_empty() { Some(last.clone()) } else { Some(format!("{} and {last}", others.join(", "))) }
 }
 
 fn internal(error: tokio::task::JoinError) -> Refusal {

@@ -10,6 +10,8 @@ mod system_prompt;
 mod templates;
 mod text;
 
+use std::path::PathBuf;
+
 pub use agents_md::{ContextFile, ContextFiles, OutsideLink, context_files};
 pub use filter::Filter as ResourceFilter;
 pub(super) use prompt_files::{PromptFiles, prompt_files, prompt_paths};
@@ -33,8 +35,17 @@ pub(super) struct ResourceProblems<P> {
     pub(super) others: Vec<P>,
 }
 
-/// Where a skill or prompt template comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An instruction file that the model gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstructionFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it is the user's own, or applies to the project.
+    pub origin: ResourceOrigin,
+}
+
+/// Where a resource comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResourceOrigin {
     /// A folder of the user.
     User,

@@ -72,6 +72,9 @@ impl SettingsDialog {
         let value = self.settings.value(setting.key).unwrap_or_default();
         let next = match setting.kind {
             SettingKind::Bool => Some(Value::from(value != Value::Bool(true))),
+            SettingKind::BoolOr(word) => {
+                Some(if value == Value::Bool(true) { word.into() } else { (value != word).into() })
+            }
             SettingKind::Choice(choices) => {
                 let at = choices.iter().position(|choice| value == *choice);
                 choices.get(at.map_or(0, |at| (at + 1) % choices.len())).map(|choice| Value::from(*choice))

@@ -11,6 +11,7 @@ mod late_size;
 mod over_screen;
 mod overlays;
 mod plain;
+mod resources;
 mod screens;
 mod streamed;
 mod suggestions;

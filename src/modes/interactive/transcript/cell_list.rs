@@ -139,6 +139,8 @@ pub(super) struct CellList {
     /// The line about hidden entries, above all cells except the first.
     lead: Vec<Row>,
     key: Option<Key>,
+    /// Whether the first cell changed, although it is settled.
+    is_first_stale: bool,
     next_replay: Extent,
     keeps_all: bool,
     /// Number of cells in the last layout; those after them have no rows yet.
@@ -200,7 +202,17 @@ impl CellList {
 
     /// Whether a layout for `cx` draws only live cells.
     pub(super) fn is_laid_out(&self, cx: &RenderCx<'_>) -> bool {
+        !self.is_first_stale && self.has_key(cx)
+    }
+
+    fn has_key(&self, cx: &RenderCx<'_>) -> bool {
         self.key.as_ref().is_some_and(|key| key.is_of(cx))
+    }
+
+    /// Draws the first cell again at the next layout. The rows of the others keep their content;
+    /// their indices change.
+    pub(super) fn redraw_first(&mut self) {
+        self.is_first_stale = true;
     }
 
     /// Draws everything again at the next layout; the caller clears the
@@ -341,8 +353,13 @@ impl CellList {
 
     /// Draws changed cells. Running cells use the time `cx.now`.
     pub(super) fn layout(&mut self, cx: &RenderCx<'_>) {
-        if self.is_laid_out(cx) {
+        let is_first_stale = std::mem::take(&mut self.is_first_stale);
+        if self.has_key(cx) {
             self.draw_live(cx);
+            if is_first_stale {
+                self.draw_anew(0, cx);
+                self.first_live = 0;
+            }
         } else {
             self.key = Some(Key::new(cx));
             self.replay(cx);

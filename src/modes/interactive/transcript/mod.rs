@@ -19,6 +19,7 @@ mod notices;
 mod places;
 mod remarks;
 mod render;
+mod resources;
 mod scrolling;
 
 use std::borrow::Cow;
@@ -35,7 +36,7 @@ use crate::tui::theme::Theme;
 
 use apply::Live;
 use cell_list::CellList;
-use cells::{HeaderCell, TextCell, ToolCell};
+use cells::{HeaderCell, NoticeCell, TextCell, ToolCell};
 
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use freezing::{freeze, freeze_at};
@@ -43,6 +44,7 @@ pub(super) use hidden::{Hidden, TooMuch, action_showing, find_hidden};
 pub(super) use places::{MovedRows, Places};
 pub(super) use remarks::{EntryPlace, Remarks, RemarksBetween};
 pub(super) use render::{RenderCx, ViewSettings};
+pub(super) use resources::{Resource, ResourceSection};
 pub(super) use scrolling::{
     LeftRows, RowPlace, continue_after, draw_earlier, keep_places, keep_since, left_rows, open_part,
     open_whole, release,
@@ -228,16 +230,45 @@ impl Transcript {
     }
 }
 
-/// Shows other hints in the header, if it is shown.
-pub(super) fn set_header_hints(transcript: &mut Transcript, hints: Vec<String>) {
+/// Shows other hints in the header, if it is shown; `keys` take the place of the first one
+/// when everything is expanded.
+pub(super) fn set_header_hints(transcript: &mut Transcript, hints: Vec<String>, keys: Vec<String>) {
+    change_header(transcript, |header| (header.hints, header.keys) = (hints, keys));
+}
+
+/// Lists what was loaded, and the models to cycle through, in the header, if it is shown.
+pub(super) fn set_header_resources(
+    transcript: &mut Transcript,
+    resources: Vec<ResourceSection>,
+    scope: Option<String>,
+) {
+    change_header(transcript, |header| (header.resources, header.scope) = (resources, scope));
+}
+
+/// Changes the header, if it is shown; what is below it moves.
+fn change_header(transcript: &mut Transcript, change: impl FnOnce(&mut HeaderCell)) {
     let cells = &mut transcript.cells;
-    if let Some(header) = cells.first::<HeaderCell>().and_then(|id| cells.get_mut(id))
-        && !header.name.is_empty()
-        && header.hints != hints
-    {
-        header.hints = hints;
-        cells.invalidate();
+    let Some(header) = cells.first::<HeaderCell>().and_then(|id| cells.get_mut(id)) else { return };
+    if header.name.is_empty() {
+        return;
     }
+    let before = header.clone();
+    change(header);
+    if *header != before {
+        cells.redraw_first();
+    }
+}
+
+/// Lists what was loaded, below everything else.
+pub(super) fn show_resources(transcript: &mut Transcript, resources: Vec<ResourceSection>) {
+    if !resources.is_empty() {
+        transcript.cells.push(NoticeCell::listing(resources));
+    }
+}
+
+/// Whether anything of a conversation is shown.
+pub(super) fn has_entries(transcript: &Transcript) -> bool {
+    transcript.cells.of_entries().next().is_some()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
 use super::super::render::{RenderCx, indented, side};
+use super::super::resources::{self, ResourceSection};
 
 /// Maximum rows of a notice while collapsed.
 const COLLAPSED_ROWS: usize = 10;
@@ -27,12 +28,21 @@ pub(in super::super) struct NoticeCell {
     settled: bool,
     /// Whether it comes from an entry of the session, which shows it again.
     pub(in super::super) is_of_entry: bool,
+    /// Shown in place of the text.
+    resources: Vec<ResourceSection>,
 }
 
 impl NoticeCell {
     /// A permanent line.
     pub(in super::super) fn new(tone: Tone, text: &str) -> Self {
-        Self { tone, text: text.to_owned(), times: 1, settled: true, is_of_entry: false }
+        let (text, resources) = (text.to_owned(), Vec::new());
+        Self { tone, text, times: 1, settled: true, is_of_entry: false, resources }
+    }
+
+    /// A permanent list of what was loaded.
+    pub(in super::super) fn listing(resources: Vec<ResourceSection>) -> Self {
+        let text = resources::text(&resources);
+        Self { resources, ..Self::new(Tone::Info, &text) }
     }
 
     /// A line that may come again, such as the reason why a request failed, or what a command cannot do.
@@ -76,6 +86,11 @@ impl NoticeCell {
     }
 
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
+        let inner = cx.narrower(2 * side(cx.width));
+        if !self.resources.is_empty() {
+            let rows = resources::rows(&self.resources, &inner);
+            return rows.into_iter().map(|row| indented(row, cx.width)).collect();
+        }
         let (lead, token) = match self.tone {
             Tone::Info => ("", Token::Dim),
             Tone::Warning => ("Warning: ", Token::Warning),
@@ -88,7 +103,6 @@ impl NoticeCell {
             return Vec::new();
         }
         let limit = (!cx.view.expanded).then_some(COLLAPSED_ROWS);
-        let inner = cx.narrower(2 * side(cx.width));
         let count = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
         // After the first line, because the next lines contain instructions.
         let text = match text.split_once('\n') {
