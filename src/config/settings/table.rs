@@ -313,11 +313,12 @@ impl Kind {
             (Ok(value), _) if self.accepts(&value) || value.is_null() => value,
             (Err(_), Self::CountOrAuto { .. }) | (_, Self::Text | Self::Choice(_)) => text.into(),
             (Ok(Value::String(word)), Self::TextList) => vec![word].into(),
-            (Ok(value @ Value::Array(_)), _) => value,
-            // A list in JSON that is not complete.
-            (Err(_), Self::TextList) if text.starts_with(['[', '{']) => text.into(),
-            (_, Self::TextList) => text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
             (Ok(value), _) => value,
+            // JSON that is not complete.
+            (Err(_), Self::TextList) if text.starts_with(['[', '{']) => text.into(),
+            (Err(_), Self::TextList) => {
+                text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()
+            }
             (Err(_), _) => text.into(),
         }
     }
@@ -382,6 +383,9 @@ mod tests {
         check(Kind::TextList, "[]", json!([]));
         check(Kind::TextList, "[\"a\"", json!("[\"a\""));
         check(Kind::TextList, "[1]", json!([1]));
+        check(Kind::TextList, "{\"a\": 1}", json!({"a": 1}));
+        check(Kind::TextList, "7", json!(7));
+        check(Kind::TextList, "7, true", json!(["7", "true"]));
         check(Kind::LevelByModel, "{\"p/m\": \"low\"}", json!({"p/m": "low"}));
         check(Kind::LevelByModel, "{oops", json!("{oops"));
     }
