@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::config::{Env, Row, SettingChange, SettingsFile, TrustedContents, settings_schema};
 use crate::modes::{self, ConfigOutput, UsageError};
+use crate::session;
 use crate::util::paths;
 
 use super::reference::{Suggested, setting_keys};
@@ -98,7 +99,7 @@ pub(super) fn run(args: ConfigArgs, env: Env) -> anyhow::Result<ExitCode> {
         ConfigCommand::Set { key, value, file } => {
             let row = Row::named(&key).map_err(UsageError::new)?;
             let value = row.kind.parse(&value);
-            save(&setup, &file, SettingChange::set(&key, value).map_err(UsageError::new)?, row)?;
+            save(&setup, &file, session::setting_change(&key, value).map_err(UsageError::new)?, row)?;
         }
         ConfigCommand::Unset { key, file } => {
             let change = SettingChange::reset(&key).map_err(UsageError::new)?;

@@ -21,6 +21,7 @@ pub(super) struct DoctorArgs {
 pub(super) fn run(args: &DoctorArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
     let mut setup = Setup::new(&general, env.clone())?;
+    setup.tool_names(&general);
     setup.problems.extend(setup.transport.certificate_problem());
     let project_facts = project_facts(&general, Setup::new(&general, env.clone())?);
     setup.problems.extend(project_facts.problems);

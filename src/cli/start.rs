@@ -17,7 +17,7 @@ use crate::ai::{
 };
 use crate::config::{
     Authorised, Credentials, Dirs, EffectiveSettings, Env, LiveSettings, ProjectSettings, SettingChange,
-    Settings, TrustFile, TrustPolicy, TrustedContents,
+    TrustFile, TrustPolicy, TrustedContents,
 };
 use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals, UsageError};
 use crate::session::{
@@ -198,6 +198,16 @@ impl Setup {
         self.problems.extend(unmatched.iter().map(|pattern| session::unmatched(pattern, origin)));
     }
 
+    /// The tools of a session in this directory. Notes what is wrong with the setting.
+    pub(super) fn tool_names(&mut self, args: &Args) -> Vec<String> {
+        if args.no_tools {
+            return Vec::new();
+        }
+        let (names, wrong) = session::default_tools(&self.settings, &self.dirs, &self.cwd);
+        self.problems.extend(wrong);
+        names
+    }
+
     /// Also returns the problems in the user's files.
     fn into_services(
         mut self,
@@ -212,12 +222,13 @@ impl Setup {
         if front != Front::Interactive && !chose_demo {
             self.credentials.refuse_demo();
         }
+        let names = self.tool_names(args);
         let settings = Arc::clone(&self.settings);
         let settings = &settings.values;
         let env = vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())];
         let bash = BashConfig { env, ..bash_config(settings, &self.env, &self.dirs) };
         let config = tools_config(settings, &self.dirs, &bash);
-        let tools = tools::registry(&config, &tool_names(args, settings)?);
+        let tools = tools::registry(&config, &names);
         let prompt = PromptOptions {
             custom: args
                 .system_prompt
@@ -280,16 +291,6 @@ impl Setup {
     }
 }
 
-fn tool_names(args: &Args, settings: &Settings) -> anyhow::Result<Vec<String>> {
-    if args.no_tools {
-        return Ok(Vec::new());
-    }
-    tools::selected(&settings.default_tools).map_err(|error| {
-        let is_flag = args.tools.is_some() || args.exclude_tools.is_some();
-        if is_flag { UsageError::new(error).into() } else { error.into() }
-    })
-}
-
 /// The value of the setting that --tools and --exclude-tools ask for.
 fn tool_list(args: &Args) -> anyhow::Result<Option<Vec<String>>> {
     let trimmed = |names: &Option<Vec<String>>| -> Vec<String> {
@@ -302,6 +303,7 @@ fn tool_list(args: &Args) -> anyhow::Result<Option<Vec<String>>> {
         ));
     }
     list.extend(excluded.iter().map(|name| format!("-{name}")));
+    tools::selected(&list).map_err(UsageError::new)?;
     Ok((args.tools.is_some() || !excluded.is_empty()).then_some(list))
 }
 
@@ -542,12 +544,10 @@ pub(super) fn acp(runtime: &Runtime, args: &Args, mut setup: Setup) -> anyhow::R
     // The directory that pi starts in is none of a session.
     setup.settings = setup.live_settings.get();
     let (env, dirs) = (setup.env.clone(), setup.dirs.clone());
-    let tools = tool_names(args, &setup.settings.values)?;
     let (services, problems) = setup.into_services(args, None, Front::Rpc)?;
     let credentials = services.credentials.clone();
     let program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
-    let host =
-        Arc::new(AcpSessions { services, tools, locks: FileLocks::default(), args: args.clone(), env, dirs });
+    let host = Arc::new(AcpSessions { services, locks: FileLocks::default(), args: args.clone(), env, dirs });
     let start = AcpStart { host, program, problems };
     let code = runtime.block_on(async move {
         let code = modes::acp(start).await;
@@ -561,8 +561,6 @@ pub(super) fn acp(runtime: &Runtime, args: &Args, mut setup: Setup) -> anyhow::R
 struct AcpSessions {
     /// Those of a session that is not saved, in no directory.
     services: Services,
-    /// The tools that the user's own settings name.
-    tools: Vec<String>,
     /// Sessions may work on the same files.
     locks: FileLocks,
     args: Args,
@@ -584,8 +582,8 @@ impl AcpHost for AcpSessions {
         let env = vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())];
         let bash = BashConfig { env, ..bash_config(settings, &self.env, &self.dirs) };
         let config = tools_config(settings, &self.dirs, &bash);
-        // The project may name a tool that does not exist; then it has those of the user.
-        let names = tool_names(&self.args, settings).unwrap_or_else(|_| self.tools.clone());
+        let names =
+            if self.args.no_tools { Vec::new() } else { tools::select(&settings.default_tools).names };
         let tools = tools::registry_with(&config, &names, self.locks.clone(), editor);
         let sessions = keep(&self.args, &self.folders(cwd));
         Arc::new(Services { bash, tools, sessions, ..self.services.clone() })

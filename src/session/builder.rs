@@ -12,13 +12,13 @@ use crate::ai::{DemoPace, DemoProvider, HttpProvider, LiveCatalog, MatchError, M
 use crate::config::{
     Authorised, Dirs, Env, LiveSettings, Settings, extra_roots, load_catalog, user_credentials,
 };
-use crate::tools::{self, BUILTINS, BashConfig, UnknownTool};
+use crate::tools::{self, BashConfig, UnknownTool};
 use crate::util::clock::Clock;
 use crate::util::disk::SystemDisk;
 
 use super::agent_session::start;
 use super::client::Session;
-use super::from_settings::{bash_config, http_options, tools_config, transport};
+use super::from_settings::{bash_config, default_tools, http_options, tools_config, transport};
 use super::open::OpenSession;
 use super::outbox::Deltas;
 use super::question::{AllowAll, ToolGate};
@@ -65,7 +65,7 @@ pub enum BuildError {
     #[error(transparent)]
     Model(#[from] MatchError),
     /// A name that no built-in tool has.
-    #[error("there is no built-in tool {name}; choose from {}", tool_names())]
+    #[error("there is no built-in tool {name}; choose from {}", tools::tool_names())]
     NoSuchTool {
         /// The name.
         name: String,
@@ -76,10 +76,6 @@ pub enum BuildError {
     /// The session file or its directory cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
-}
-
-fn tool_names() -> String {
-    BUILTINS.iter().map(|builtin| builtin.name).collect::<Vec<_>>().join(", ")
 }
 
 impl SessionBuilder {
@@ -211,8 +207,8 @@ impl SessionBuilder {
         let home = self.env.home();
         let dirs = Dirs { home, sessions: self.agent_dir.join("sessions"), agent: self.agent_dir };
         let (live, mut problems) = LiveSettings::load(dirs.settings_file(), []);
-        let settings = live.get();
-        let settings = &settings.values;
+        let effective = live.get();
+        let settings = &effective.values;
         let (roots, wrong) = extra_roots(&self.env);
         problems.extend(wrong);
         let (transport, wrong) = transport(roots, settings);
@@ -232,7 +228,17 @@ impl SessionBuilder {
             None => ModelOptions::default(),
         };
         let bash = bash_config(settings, &self.env, &dirs);
-        let tools = tool_registry(&dirs, settings, &bash, self.builtin_tools, self.tools)?;
+        let names = match &self.builtin_tools {
+            Some(names) => {
+                tools::selected(names).map_err(|UnknownTool { name }| BuildError::NoSuchTool { name })?
+            }
+            None => {
+                let (names, wrong) = default_tools(&effective, &dirs, &self.cwd);
+                problems.extend(wrong);
+                names
+            }
+        };
+        let tools = tool_registry(&dirs, settings, &bash, &names, self.tools)?;
         let http = HttpProvider::new(transport.clone(), clock.clone(), http_options(settings));
         let router = Router::new(http, Some(Arc::new(DemoProvider::new(DemoPace::Instant))));
         let router = self
@@ -282,21 +288,19 @@ impl Session {
     }
 }
 
-/// The built-in tools that `names` or the settings select, for each session its own, and
-/// the tools of the program, for all the same.
+/// The built-in tools `names`, for each session its own, and the tools of the program, for
+/// all the same.
 fn tool_registry(
     dirs: &Dirs,
     settings: &Settings,
     bash: &BashConfig,
-    names: Option<Vec<String>>,
+    names: &[String],
     own: Vec<Arc<dyn Tool>>,
 ) -> Result<ToolRegistry, BuildError> {
-    let names = names.unwrap_or_else(|| settings.default_tools.clone());
-    let names = tools::selected(&names).map_err(|UnknownTool { name }| BuildError::NoSuchTool { name })?;
     for tool in &own {
         tool.spec().check()?;
     }
-    let builtin = tools::registry(&tools_config(settings, dirs, bash), &names);
+    let builtin = tools::registry(&tools_config(settings, dirs, bash), names);
     Ok(ToolRegistry::per_session(move || {
         let mut tools = builtin.for_session();
         for tool in &own {

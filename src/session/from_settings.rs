@@ -3,10 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::ai::{Catalog, ExtraRoots, HttpOptions, Transport, WebSocketUse};
-use crate::config::{self, Credentials, Dirs, Env, Settings, TransportChoice};
-use crate::tools::{BashConfig, ImageLimits, ToolsConfig};
+use crate::config::{
+    self, Credentials, Dirs, EffectiveSettings, Env, SettingChange, SettingError, Settings, SettingsFile,
+    TransportChoice,
+};
+use crate::tools::{self, BashConfig, ImageLimits, ToolSelection, ToolsConfig, UnknownTool};
 use crate::util::clock::Clock;
+use crate::util::paths;
 
 /// What the user's files and the environment say about models, connections and keys.
 pub struct Configured {
@@ -80,6 +86,55 @@ pub fn bash_config(settings: &Settings, env: &Env, dirs: &Dirs) -> BashConfig {
 /// What the built-in tools need.
 pub fn tools_config(settings: &Settings, dirs: &Dirs, bash: &BashConfig) -> ToolsConfig {
     ToolsConfig { home: dirs.home.clone(), images: image_limits(settings), bash: bash.clone() }
+}
+
+/// The tools that the model of a session in `cwd` may call, and what is wrong with the setting, one line for
+/// each unknown name. Blocks if there is one.
+pub fn default_tools(settings: &EffectiveSettings, dirs: &Dirs, cwd: &Path) -> (Vec<String>, Vec<String>) {
+    let ToolSelection { names, unknown } = tools::select(&settings.values.default_tools);
+    let problem = |UnknownTool { name }: &UnknownTool| {
+        let is_named = |entry: &Value| {
+            entry.as_str().is_some_and(|entry| entry.trim_start_matches(['+', '-']).trim() == name)
+        };
+        let of_project = settings.project_value(TOOLS).and_then(Value::as_array);
+        let path = match of_project.is_some_and(|entries| entries.iter().any(is_named)) {
+            true => cwd.join(".pi").join("settings.json"),
+            false => dirs.settings_file(),
+        };
+        let line = SettingsFile::load(path.clone()).line_of(TOOLS).map(|line| format!(":{line}"));
+        let place = paths::display(&path, dirs.home.as_deref()) + &line.unwrap_or_default();
+        let names = tools::tool_names();
+        format!("{place}: {TOOLS}: unknown tool \"{name}\" is ignored; choose from {names}")
+    };
+    let problems = unknown.iter().map(problem).collect();
+    (names, problems)
+}
+
+const TOOLS: &str = "defaultTools";
+
+/// Why a setting is not changed; the text is for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// There is no such setting, or it does not take the value.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A name in `defaultTools`.
+    #[error("{TOOLS}: {0}")]
+    Tool(UnknownTool),
+}
+
+/// Sets `key` to `value`; `null` resets it.
+///
+/// # Errors
+/// If the key is unknown, the value invalid, or an entry of `defaultTools` no tool.
+pub fn setting_change(key: &str, value: Value) -> Result<SettingChange, ChangeError> {
+    let change = SettingChange::set(key, value)?;
+    if key == TOOLS {
+        let entries = change.value().and_then(Value::as_array).into_iter().flatten();
+        let entries: Vec<String> = entries.filter_map(|entry| entry.as_str().map(str::to_owned)).collect();
+        tools::selected(&entries).map_err(ChangeError::Tool)?;
+    }
+    Ok(change)
 }
 
 /// How large images may be, and whether larger ones are made smaller.

@@ -63,7 +63,10 @@ pub use copies::{Secrets, check_import, fork_session, fork_session_on, prompt_of
 pub use event::{
     CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate, SummarySource,
 };
-pub use from_settings::{Configured, bash_config, http_options, image_limits, tools_config, transport};
+pub use from_settings::{
+    ChangeError, Configured, bash_config, default_tools, http_options, image_limits, setting_change,
+    tools_config, transport,
+};
 pub use handle::{SessionError, SessionHandle};
 pub use index::{
     Author, HitRank, MessageHit, QueryError, Refreshed, SearchHit, SearchQuery, SessionIndex, SessionScope,

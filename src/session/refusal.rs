@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::ai::{MatchError, ThinkingLevel};
-use crate::config::{CredentialError, SettingError};
+use crate::config::CredentialError;
 use crate::util::paths;
 
 use super::compaction::NothingToCompact;
+use super::from_settings::ChangeError;
 
 /// Why a command was rejected; the text is for the user. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +92,7 @@ pub enum Refusal {
     #[error("{reason}")]
     OverBudget { reason: String },
     #[error(transparent)]
-    Setting(#[from] SettingError),
+    Setting(#[from] ChangeError),
     /// A bug.
     #[error("{problem}")]
     Internal { problem: String },

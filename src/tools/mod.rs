@@ -49,7 +49,7 @@ pub use output::{
 };
 pub use path::{resolve, resolve_existing};
 pub use read::{Read, omitted_image_note};
-pub use selection::{UnknownTool, only_edits, selected};
+pub use selection::{ToolSelection, UnknownTool, only_edits, select, selected, tool_names};
 pub use user_bash::{UserBashOutcome, run_user_command};
 pub use write::Write;
 

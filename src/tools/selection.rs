@@ -13,14 +13,15 @@ const ELSEWHERE: &[&str] = &["codemode", "powershell", "tool_search"];
 
 /// An entry that names no tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown tool \"{name}\"; choose from {}", names().join(", "))]
+#[error("unknown tool \"{name}\"; choose from {}", tool_names())]
 pub struct UnknownTool {
     /// Without its sign.
     pub name: String,
 }
 
-fn names() -> Vec<&'static str> {
-    BUILTINS.iter().map(|builtin| builtin.name).collect()
+/// The names of the built-in tools, for messages.
+pub fn tool_names() -> String {
+    BUILTINS.iter().map(|builtin| builtin.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether `list` only adds and removes.
@@ -34,16 +35,32 @@ fn edit(entry: &str) -> Option<(bool, &str)> {
     added.or_else(|| entry.strip_prefix('-').map(|name| (false, name)))
 }
 
-/// The built-in tools that `list` selects, in the order of the request. A list that only adds
-/// and removes changes the default selection.
+/// The tools that a list selects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSelection {
+    /// Built-in tools, in the order of the request.
+    pub names: Vec<String>,
+    /// Entries that name no tool, here or in the original; a pattern may match none.
+    pub unknown: Vec<UnknownTool>,
+}
+
+/// The built-in tools that `list` selects, in the order of the request.
 ///
 /// # Errors
-/// If an entry names no tool, here or in the original; a pattern may match none.
+/// If an entry names no tool.
 pub fn selected(list: &[String]) -> Result<Vec<String>, UnknownTool> {
+    let ToolSelection { names, unknown } = select(list);
+    unknown.into_iter().next().map_or(Ok(names), Err)
+}
+
+/// The built-in tools that the known entries of `list` select. A list that only adds and removes
+/// changes the default selection.
+pub fn select(list: &[String]) -> ToolSelection {
     let mut active: Vec<bool> =
         BUILTINS.iter().map(|builtin| builtin.default_active && only_edits(list)).collect();
     let plain = list.iter().filter(|entry| edit(entry).is_none()).map(|name| (true, name.as_str()));
     let edits = list.iter().filter_map(|entry| edit(entry));
+    let mut unknown = Vec::new();
     for (is_active, name) in plain.chain(edits) {
         let name = name.trim();
         let is_named = matcher(name);
@@ -52,11 +69,11 @@ pub fn selected(list: &[String]) -> Result<Vec<String>, UnknownTool> {
             (*active, is_known) = (is_active, true);
         }
         if !is_known {
-            return Err(UnknownTool { name: name.to_owned() });
+            unknown.push(UnknownTool { name: name.to_owned() });
         }
     }
     let chosen = BUILTINS.iter().zip(active).filter(|(_, active)| *active);
-    Ok(chosen.map(|(builtin, _)| builtin.name.to_owned()).collect())
+    ToolSelection { names: chosen.map(|(builtin, _)| builtin.name.to_owned()).collect(), unknown }
 }
 
 /// Whether a name is `pattern`, or matches its stars.
@@ -98,5 +115,19 @@ mod tests {
         check("reed", Err("reed"));
         check("-bsh", Err("bsh"));
         check("+", Err(""));
+    }
+
+    #[test]
+    fn unknown_entries_leave_the_selection_of_the_others() {
+        let check = |list: &str, expected: &str, wrong: &[&str]| {
+            let list: Vec<String> = list.split_whitespace().map(str::to_owned).collect();
+            let found = select(&list);
+            let unknown: Vec<&str> = found.unknown.iter().map(|unknown| unknown.name.as_str()).collect();
+            assert_eq!((found.names.join(" ").as_str(), &*unknown), (expected, wrong), "{list:?}");
+        };
+        check("raed bash", "bash", &["raed"]);
+        check("raed", "", &["raed"]);
+        check("raed +grep -lss", "grep", &["raed", "lss"]);
+        check("-bsah +ls", "read bash edit write ls", &["bsah"]);
     }
 }

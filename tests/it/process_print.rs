@@ -1038,6 +1038,34 @@ async fn tools_are_selected_and_excluded() {
     check(&["--tools", "read,grep", "--exclude-tools", "grep"], json!({}), &["read"]).await;
     let of_the_original = json!({ "defaultTools": ["+grep", "-edit", "+codemode"] });
     check(&[], of_the_original, &["read", "bash", "write", "grep"]).await;
+    check(&[], json!({ "defaultTools": ["raed", "bash"] }), &["bash"]).await;
+    check(
+        &["--tools", "+ls"],
+        json!({ "defaultTools": ["-bsah", "-bash"] }),
+        &["read", "edit", "write", "ls"],
+    )
+    .await;
+}
+
+#[test]
+fn unknown_tools_of_settings_are_reported_and_those_of_flags_are_errors() {
+    let home = TestHome::new().settings(&json!({ "defaultTools": ["raed", "bash"] }));
+    let run = |args: &[&str]| {
+        let output = pi(&home).args(args).args(["--model", "demo/pi", "-p", "hi"]).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, stderr) = run(&[]);
+    let expected = "pi: ~/.pi/agent/settings.json:1: defaultTools: unknown tool \"raed\" is ignored; \
+                    choose from read, bash, edit, write, grep, find, ls\n";
+    assert!(code == Some(0) && stderr.contains(expected), "{stderr}");
+    assert_eq!(stderr.matches("raed").count(), 1, "{stderr}");
+    let doctor = pi(&home).arg("doctor").output().unwrap();
+    let doctor = text(&doctor.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(doctor.contains("defaultTools: unknown tool \"raed\" is ignored;"), "{doctor}");
+    let (code, stderr) = run(&["--tools", "+hammer"]);
+    assert!(code == Some(2) && stderr.contains("unknown tool \"hammer\""), "{stderr}");
+    let (code, stderr) = run(&["--tools", "read"]);
+    assert!(code == Some(0) && !stderr.contains("raed"), "{stderr}");
 }
 
 #[test]

@@ -58,6 +58,23 @@ fn settings_are_set_shown_and_reset_and_other_keys_stay() {
 }
 
 #[test]
+fn values_that_are_no_list_and_names_of_no_tool_are_not_saved() {
+    let home = home();
+    let check = |key: &str, value: &str, problem: &str| {
+        let expected = (Some(2), String::new(), format!("pi: {problem}\n"));
+        assert_eq!(config(&home, &["set", key, value]), expected, "{value}");
+    };
+    check("urgentWords", r#"{"a":1}"#, "\"urgentWords\" must be a list of strings");
+    let names = "read, bash, edit, write, grep, find, ls";
+    for value in ["raed", "read,raed", "-raed", "+raed"] {
+        let problem = format!("defaultTools: unknown tool \"raed\"; choose from {names}");
+        check("defaultTools", value, &problem);
+    }
+    assert!(!home.agent().join("settings.json").exists());
+    assert_eq!(config(&home, &["set", "defaultTools", "-bash,+g*"]).0, Some(0));
+}
+
+#[test]
 fn unknown_and_broken_themes_are_saved_with_a_warning() {
     let home = home();
     let (code, said, noted) = config(&home, &["set", "theme", "drak"]);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::config::{EffectiveSettings, Layer, ROWS, Row as Setting, SettingChange, SettingKind};
-use crate::session::SessionCommand;
+use crate::config::{EffectiveSettings, Layer, ROWS, Row as Setting, SettingKind};
+use crate::session::{SessionCommand, setting_change};
 
 use super::menu::{Menu, MenuItem, Outcome};
 use super::narrator::on_one_line;
@@ -47,7 +47,7 @@ pub(super) fn value_menu(setting: &'static Setting, settings: &EffectiveSettings
 /// If it is none of the setting.
 pub(super) fn typed_change(setting: &'static Setting, text: &str) -> Result<SessionCommand, String> {
     let value = if text == "default" { Value::Null } else { setting.kind.parse(text) };
-    SettingChange::set(setting.key, value.clone()).map_err(|error| error.to_string())?;
+    setting_change(setting.key, value.clone()).map_err(|error| error.to_string())?;
     Ok(change(setting, Some(value).filter(|value| !value.is_null())))
 }
 
@@ -119,6 +119,8 @@ mod tests {
         check("retry.maxRetries", "default", Ok(None));
         let problem = "Error: \"retry.maxRetries\" must be a whole number, 0 or more.";
         check("retry.maxRetries", "many", Err(problem));
+        let problem = "Error: defaultTools: unknown tool \"raed\"; choose from read, bash, edit, write, grep, find, ls.";
+        check("defaultTools", "raed, bash", Err(problem));
     }
 
     #[test]

@@ -49,6 +49,7 @@ use super::budget::Budget;
 use super::cache_warming::NotWarmed;
 use super::command::{PromptDraft, Reply, Scope, SessionCommand, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
+use super::from_settings::setting_change;
 use super::handle::{Envelope, SessionError, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
 use super::outbox::{Deltas, Outbox, SessionEvents, Subscriber};
@@ -519,7 +520,7 @@ fn answer(reply: Option<oneshot::Sender<Result<Reply, SessionError>>>, result: R
 }
 
 fn changed(key: &str, value: Value) -> Result<SettingChange, Refusal> {
-    Ok(SettingChange::set(key, value)?)
+    Ok(setting_change(key, value)?)
 }
 
 async fn until(at: Option<Instant>) {

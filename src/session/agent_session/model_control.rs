@@ -6,6 +6,7 @@ use crate::ai::{self, Credential, Model, ScopedModel, StreamOptions, ThinkingLev
 use crate::config::{EffectiveSettings, LiveSettings, SettingChange};
 
 use super::super::event::{NoticeLevel, SessionEvent};
+use super::super::from_settings::setting_change;
 use super::super::handle::SessionError;
 use super::super::open;
 use super::super::outbox::Outbox;
@@ -250,7 +251,7 @@ impl ModelControl {
     pub(super) fn as_default(&self) -> Result<Vec<SettingChange>, SessionError> {
         let model = self.model();
         let changes = [("defaultProvider", &model.provider), ("defaultModel", &model.id)];
-        let changes = changes.map(|(key, value)| SettingChange::set(key, value.as_str().into()));
+        let changes = changes.map(|(key, value)| setting_change(key, value.as_str().into()));
         Ok(changes.into_iter().collect::<Result<_, _>>().map_err(Refusal::from)?)
     }
 

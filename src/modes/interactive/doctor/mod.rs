@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, EffectiveSettings, Env, KeySource, Layer, LiveSettings, ROWS};
-use crate::session::{Configured, ResourceOptions, Services, SessionState, bash_config, project_facts};
+use crate::session::{
+    Configured, ResourceOptions, Services, SessionState, bash_config, default_tools, project_facts,
+};
 use crate::tui::term::{Questions, TerminalReply, ask_terminal};
 use crate::util::visible::spell_out;
 use crate::util::{counted, os, paths};
@@ -153,6 +155,7 @@ fn user_problems(env: &Env, services: &Services, state: &SessionState) -> Vec<St
     let configured = Configured::read(env, dirs, &state.settings.values, &services.clock, |_| ());
     problems.extend(configured.problems);
     problems.extend(configured.transport.certificate_problem());
+    problems.extend(default_tools(&state.settings, dirs, &state.cwd).1);
     problems.iter().map(|problem| paths::with_tilde(problem, dirs.home.as_deref())).collect()
 }
 

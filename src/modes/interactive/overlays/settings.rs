@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::config::{EffectiveSettings, Layer, ROWS, Row as Setting, SettingChange, SettingKind};
-use crate::session::{SessionCommand, SessionState};
+use crate::config::{EffectiveSettings, Layer, ROWS, Row as Setting, SettingKind};
+use crate::session::{SessionCommand, SessionState, setting_change};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{visible_line, wrap_plain};
@@ -53,7 +53,7 @@ impl Edit {
         } else {
             self.setting.kind.parse(text)
         };
-        SettingChange::set(self.setting.key, value.clone()).map_err(|error| error.to_string())?;
+        setting_change(self.setting.key, value.clone()).map_err(|error| error.to_string())?;
         Ok(value)
     }
 }
@@ -193,7 +193,7 @@ impl Overlay for SettingsDialog {
 mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-    use crate::config::LiveSettings;
+    use crate::config::{LiveSettings, SettingChange};
     use crate::tui::keymap::{BINDINGS, Platform};
 
     use super::super::super::actions;
@@ -312,6 +312,10 @@ mod tests {
         assert!(screen.contains("> many"), "{screen}");
         press(&mut dialog, &[(KeyCode::Esc, KeyModifiers::NONE)]);
         assert!(shown(&mut dialog, 12).contains("→ retry.maxRetries"));
+        let mut dialog = self::dialog("defaultTools", vec![]);
+        assert_eq!(press(&mut dialog, &[vec![ENTER], typed("raed")].concat()), None);
+        let screen = shown(&mut dialog, 12);
+        assert!(screen.contains("unknown tool \"raed\"; choose from read"), "{screen}");
     }
 
     #[test]
