@@ -10,6 +10,8 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use crate::util::flanks::{Marked, without_marks as without_parser_marks};
+
 /// Columns of indentation that make a line code.
 const CODE_INDENT: usize = 4;
 /// Lines of a paragraph that wait at most for the end of a mark.
@@ -217,11 +219,11 @@ fn continues(first: &str, next: &str) -> bool {
 
 /// Whether the next line may decide how the end of a text is read.
 fn is_open(text: &str) -> bool {
-    text.ends_with('\\')
-        || Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH).into_offset_iter().any(|(event, place)| {
-            // Marks that belong to nothing are text for the parser.
-            matches!(event, Event::Text(_)) && has_open_mark(text, place)
-        })
+    let marked = Marked::new(text);
+    let mut events = Parser::new_ext(&marked.text, Options::ENABLE_STRIKETHROUGH).into_offset_iter();
+    // Marks that belong to nothing are text for the parser.
+    let is_mark = |(event, place)| matches!(event, Event::Text(_)) && has_open_mark(&marked.text, place);
+    text.ends_with('\\') || events.any(is_mark)
 }
 
 /// Whether there is a mark at this place of a text that something behind it can close.
@@ -392,7 +394,8 @@ fn paragraph(paragraph: &str) -> Option<Vec<String>> {
     let (mut lines, mut text) = (Vec::new(), String::new());
     let mut links: Vec<(String, String, usize)> = Vec::new();
     let mut in_paragraph = false;
-    let parser = Parser::new_ext(paragraph, Options::ENABLE_STRIKETHROUGH);
+    let marked = Marked::new(paragraph);
+    let parser = Parser::new_ext(&marked.text, Options::ENABLE_STRIKETHROUGH);
     // `[1]: https://example.com` is no text for the parser.
     if parser.reference_definitions().iter().next().is_some() {
         return None;
@@ -404,7 +407,8 @@ fn paragraph(paragraph: &str) -> Option<Vec<String>> {
             // A rule, a table without its head and the like.
             _ if !in_paragraph => return None,
             Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
-                links.push((dest_url.to_string(), title.to_string(), text.len()));
+                let [address, title] = [dest_url, title].map(|part| without_parser_marks(&part).into_owned());
+                links.push((address, title, text.len()));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
                 let Some((address, title, start)) = links.pop() else { continue };
@@ -417,17 +421,17 @@ fn paragraph(paragraph: &str) -> Option<Vec<String>> {
             }
             Event::InlineHtml(tag) if is_line_break(&tag) => text.push('\n'),
             Event::InlineHtml(tag) if tag.starts_with(COMMENT) => {}
-            Event::Code(_) if paragraph[place.clone()].contains('\n') => {
+            Event::Code(_) if marked.text[place.clone()].contains('\n') => {
                 // The parser makes blanks of its line ends.
-                for (nth, line) in paragraph[place].trim_matches('`').split('\n').enumerate() {
+                for (nth, line) in marked.text[place].trim_matches('`').split('\n').enumerate() {
                     if nth > 0 {
                         lines.push(std::mem::take(&mut text));
                     }
-                    text.push_str(line);
+                    text.push_str(&without_parser_marks(line));
                 }
             }
             Event::Text(piece) | Event::Code(piece) | Event::InlineHtml(piece) | Event::Html(piece) => {
-                text.push_str(&piece);
+                text.push_str(&without_parser_marks(&piece));
             }
             Event::SoftBreak | Event::HardBreak => lines.push(std::mem::take(&mut text)),
             _ => {}
@@ -458,6 +462,21 @@ mod tests {
             &["see the docs (https://a.b) and https://c.d"],
         );
         check("2 * 3 * 4 and a_b_c &amp; \\*x\\*", &["2 * 3 * 4 and a_b_c & *x*"]);
+    }
+
+    #[test]
+    fn marks_next_to_cjk_punctuation_are_not_read() {
+        check("这是**「重要」**的内容。", &["这是「重要」的内容。"]);
+        check("请**注意：**看这里。", &["请注意：看这里。"]);
+        check("还有*（斜体）*文字。", &["还有（斜体）文字。"]);
+        check("~~「旧」~~新", &["「旧」新"]);
+        check("请**「看\n这里」**吧", &["请「看", "这里」吧"]);
+        check(
+            "见[*「文」*档](https://a.b/*「文」*档)和`a*「b」*c\n*「d」*e`",
+            &["见「文」档 (https://a.b/*「文」*档)和a*「b」*c", "*「d」*e"],
+        );
+        // As on the screen: the second run may only open.
+        check("This is **\"quoted\"**text", &["This is **\"quoted\"**text"]);
     }
 
     #[test]
@@ -588,7 +607,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_never_lost(text in "[a-z*_#>` ~0-9.\\-\n\t\\[\\]:()<>|!&\\\\\"]{0,60}") {
+        fn words_are_never_lost(text in "[a-z「。字*_#>` ~0-9.\\-\n\t\\[\\]:()<>|!&\\\\\"]{0,60}") {
             prop_assume!(!text.contains(COMMENT));
             let read = read_out(&text).join("\n");
             // That may be a line break.
