@@ -2,6 +2,7 @@
 
 pub mod atomic_file;
 pub mod clock;
+pub mod composed;
 mod counted;
 pub mod disk;
 pub(crate) mod embedded;

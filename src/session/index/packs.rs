@@ -5,7 +5,6 @@
 //! a pack needs no header: bytes that no row refers to do not matter, and a segment that
 //! does not match its checksum is not read.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -13,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use unicode_normalization::UnicodeNormalization as _;
 
 use crate::util::atomic_file;
+use crate::util::composed::composed;
 use crate::util::os;
 
 use super::contents::Author;
@@ -54,11 +53,6 @@ fn push_record(bytes: &mut Vec<u8>, record: Record<'_>) {
     bytes.extend_from_slice(&id_len.to_le_bytes());
     bytes.extend_from_slice(id.as_bytes());
     bytes.extend_from_slice(record.text.as_bytes());
-}
-
-/// `text` in the form in which equal characters are equal bytes.
-pub(super) fn composed(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() { text.into() } else { text.nfc().collect::<String>().into() }
 }
 
 /// `text` in pieces that overlap.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 
-use super::packs::composed;
+use crate::util::composed::composed;
 
 /// A search for texts that contain all of several words, in any case.
 ///

@@ -6,8 +6,10 @@
 use std::ops::Range;
 use std::path::Path;
 
+use crate::util::composed::composed;
+
 use super::contents::{self, Author};
-use super::packs::{Record, composed, records};
+use super::packs::{Record, records};
 use super::query::{SearchQuery, WordSet};
 use super::{SessionIndex, SessionScope, SessionSummary};
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use ignore::{Walk, WalkBuilder};
 
 use crate::util::clock::Clock;
+use crate::util::composed::composed;
 use crate::util::paths;
 
 use super::super::effects::Effects;
@@ -318,15 +319,16 @@ fn beginning(path: &str, cwd: &Path, home: Option<&Path>) -> Vec<String> {
     if path == "~" {
         return vec!["~/".to_owned()];
     }
+    let folder = &on_disk(folder, cwd, home);
     let root = cwd.join(paths::expand_home(folder, home));
     let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
-    let wanted = name.to_lowercase();
+    let wanted = composed(name).to_lowercase();
     let found: Vec<(bool, String)> = entries
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok().filter(|name| is_typable(name))?;
             let is_hidden = name.starts_with('.') && !wanted.starts_with('.');
-            if is_hidden || name == ".git" || !name.to_lowercase().starts_with(&wanted) {
+            if is_hidden || name == ".git" || !composed(&name).to_lowercase().starts_with(&wanted) {
                 return None;
             }
             // A link to a folder is one.
@@ -334,6 +336,22 @@ fn beginning(path: &str, cwd: &Path, home: Option<&Path>) -> Vec<String> {
         })
         .collect();
     folders_first(found, folder)
+}
+
+/// `folder` as the disk spells it: the names of its parts may have decomposed characters.
+fn on_disk(folder: &str, cwd: &Path, home: Option<&Path>) -> String {
+    let mut found = String::new();
+    for part in folder.split_inclusive('/') {
+        let place = cwd.join(paths::expand_home(&found, home));
+        let entries = Some(&place).filter(|place| !part.is_ascii() && !place.join(part).exists());
+        let mut entries = entries.and_then(|place| fs::read_dir(place).ok()).into_iter().flatten().flatten();
+        let spelt = entries.find_map(|entry| {
+            let name = entry.file_name().into_string().ok()? + "/";
+            (composed(&name) == composed(part)).then_some(name)
+        });
+        found.push_str(spelt.as_deref().unwrap_or(part));
+    }
+    found
 }
 
 /// The first ones of names in `folder`, each with whether it is none of a folder.
@@ -445,6 +463,26 @@ mod tests {
                 vec![&format!("{absolute}tes.md")],
             ]
         );
+    }
+
+    #[test]
+    fn names_that_the_disk_has_decomposed_are_completed_as_it_spells_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let [cafe, han] = ["Cafe\u{301}", "\u{1112}\u{1161}\u{11ab}.md"];
+        fs::create_dir(folder.path().join(cafe)).unwrap();
+        fs::write(folder.path().join(cafe).join(han), "").unwrap();
+        // Some file systems spell all names in one way.
+        let spelt = |path: &Path| {
+            fs::read_dir(path).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap()
+        };
+        let cafe = spelt(folder.path());
+        let han = spelt(&folder.path().join(&cafe));
+        let beginning = |path: &str| Wanted::Beginning { path: path.to_owned() };
+        let matching = |query: &str| Wanted::Matching { query: query.to_owned(), is_new: true };
+        let wanted = [beginning("./café"), beginning("./Café/한"), matching("café/한")];
+        let path = format!("{cafe}/{han}");
+        let expected = [vec![format!("./{cafe}/")], vec![format!("./{path}")], vec![path]];
+        assert_eq!(found(folder.path(), &wanted), expected);
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! The paths of a project, and the search among them.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
+use rustc_hash::FxHashMap;
+
+use crate::util::composed::composed;
 
 /// Paths that are scored before the search looks whether it is still wanted.
 const CHUNK: usize = 4_096;
@@ -21,17 +25,23 @@ pub(super) struct FileIndex {
     text: String,
     /// Where each path ends in `text`.
     ends: Vec<usize>,
+    /// What is searched in place of paths that have decomposed characters, by their places.
+    composed: FxHashMap<usize, String>,
     /// The last query and the paths that matched it: a longer query matches no others.
     narrowed: Option<(String, Vec<usize>)>,
     /// Paths scored so far, for tests of the work done.
     n_scored: usize,
 }
 
-/// A path with its rank; the greatest is the best. Of equal ones, the first in the alphabet.
-type Ranked<'a> = (u32, Reverse<usize>, Reverse<&'a str>);
+/// A path with its rank and its place in the index; the greatest is the best. Of equal ones, the first in the
+/// alphabet.
+type Ranked<'a> = (u32, Reverse<usize>, Reverse<&'a str>, usize);
 
 impl FileIndex {
     pub(super) fn push(&mut self, path: &str) {
+        if let Cow::Owned(composed) = composed(path) {
+            self.composed.insert(self.ends.len(), composed);
+        }
         self.text.push_str(path);
         self.ends.push(self.text.len());
         self.narrowed = None;
@@ -46,6 +56,11 @@ impl FileIndex {
         &self.text[start..self.ends[index]]
     }
 
+    /// The path with composed characters.
+    fn searched(&self, index: usize) -> &str {
+        self.composed.get(&index).map_or_else(|| self.path(index), String::as_str)
+    }
+
     /// The best paths for a query, best first; `None` if `is_cancelled` became true. A query
     /// that begins with a folder of the index searches below that folder.
     pub(super) fn search(
@@ -54,6 +69,7 @@ impl FileIndex {
         limit: usize,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<Vec<String>> {
+        let query = &*composed(query);
         let folder = self.folder_of(query);
         let name = &query[folder.len()..];
         let pattern = Pattern::new(name, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
@@ -64,18 +80,18 @@ impl FileIndex {
             if position % CHUNK == 0 && is_cancelled() {
                 return None;
             }
-            let path = self.path(index);
+            let path = self.searched(index);
             let Some(rest) = path.strip_prefix(folder).filter(|rest| !rest.is_empty()) else { continue };
             let Some(score) = pattern.score(Utf32Str::new(rest, &mut buffer), &mut matcher) else { continue };
             matching.push(index);
-            let rank: Ranked<'_> = (score + bonus(rest, name), Reverse(rest.len()), Reverse(path));
+            let rank: Ranked<'_> = (score + bonus(rest, name), Reverse(rest.len()), Reverse(path), index);
             best.push(Reverse(rank));
             if best.len() > limit {
                 best.pop();
             }
         }
         let best = best.into_sorted_vec().into_iter();
-        let best = best.map(|Reverse((_, _, Reverse(path)))| path.to_owned()).collect();
+        let best = best.map(|Reverse((.., index))| self.path(index).to_owned()).collect();
         self.n_scored += candidates.len();
         self.narrowed = Some((query.to_owned(), matching));
         Some(best)
@@ -85,7 +101,7 @@ impl FileIndex {
     fn folder_of<'a>(&self, query: &'a str) -> &'a str {
         let end = query.rfind('/').map_or(0, |at| at + 1);
         let folder = &query[..end];
-        let is_known = end > 0 && (0..self.len()).any(|index| self.path(index) == folder);
+        let is_known = end > 0 && (0..self.len()).any(|index| self.searched(index) == folder);
         if is_known { folder } else { "" }
     }
 
@@ -154,6 +170,26 @@ mod tests {
         check("模", &["src/模型.rs"]);
         check("srcmain", &["src/main.rs"]);
         check("zzz", &[]);
+    }
+
+    #[test]
+    fn names_with_decomposed_characters_are_found_and_stay_as_they_are() {
+        let paths = [
+            "cafe\u{301}/",
+            "cafe\u{301}/Hu\u{308}tte.md",
+            "\u{1112}\u{1161}\u{11ab}.txt",
+            "フ\u{309a}ロ.txt",
+        ];
+        let mut index = index(&paths);
+        let mut check = |query: &str, expected: &[&str]| {
+            assert_eq!(index.search(query, 3, &|| false).unwrap(), expected, "{query:?}");
+        };
+        check("café", &paths[..2]);
+        check("cafe\u{301}", &paths[..2]);
+        check("café/hü", &paths[1..2]);
+        check("hut", &paths[1..2]);
+        check("한", &paths[2..3]);
+        check("プロ", &paths[3..]);
     }
 
     #[test]

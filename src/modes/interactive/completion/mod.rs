@@ -18,6 +18,7 @@ use crate::tui::composer::Composer;
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, visible_name, width};
 use crate::tui::theme::{Theme, Token as Colour};
 use crate::tui::widgets::{ListItems, ListState};
+use crate::util::composed::composed;
 
 use super::super::export::ExportFormat;
 use super::app::App;
@@ -436,7 +437,8 @@ impl Completion {
 
 /// Whether `name` begins with what was typed of it.
 fn begins(name: &str, typed: &str) -> bool {
-    !typed.is_empty() && name.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed))
+    let (name, typed) = (composed(name), composed(typed));
+    !typed.is_empty() && name.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(&typed))
 }
 
 /// The suggestions as items of a list.
