@@ -75,7 +75,8 @@ impl<'a> Token<'a> {
 
     fn unquoted(before: &'a str) -> Self {
         let after = |at: usize| at + before[at..].chars().next().map_or(0, char::len_utf8);
-        let start = before.rfind(|c| is_boundary(c) && !is_bracket(c)).map_or(0, after);
+        let mut boundaries = before.rmatch_indices(|c| is_boundary(c) && !is_bracket(c));
+        let start = boundaries.find(|(at, _)| !is_apostrophe(before, *at)).map_or(0, |(at, _)| after(at));
         // Names may have brackets too: `app/(group)/[id]`.
         let brackets = before[start..].match_indices(is_bracket).map(|(at, _)| after(start + at));
         let starts: Vec<usize> = std::iter::once(start).chain(brackets).collect();
@@ -110,6 +111,13 @@ impl<'a> Token<'a> {
 /// Whether a quote after this character opens one; an apostrophe within a word does not.
 fn begins_quote(previous: char) -> bool {
     previous == '@' || is_boundary(previous)
+}
+
+/// Whether the boundary at this place of `before` is within a word, or may be once the next letter is typed.
+fn is_apostrophe(before: &str, at: usize) -> bool {
+    let is_letter = |c: char| c.is_alphanumeric() && !is_unspaced(c);
+    let rest = before[at..].strip_prefix('\'').map(|rest| rest.chars().next().is_none_or(is_letter));
+    rest == Some(true) && before[..at].ends_with(is_letter)
 }
 
 /// Letters of scripts that are written without blanks between words: Chinese, Japanese and Thai.
@@ -184,6 +192,13 @@ mod tests {
         check("!cat ~/no", Some(Typed::ShellPath(ShellWord::last("!cat ~/no"))));
         check("cat '/my fi", Some(Typed::Path(token("/my fi", 7, Some('\'')))));
         check("and/or", None);
+        check("see @it's", Some(Typed::File(token("it's", 5, None))));
+        check("@it'", Some(Typed::File(token("it'", 4, None))));
+        check("@it's q", None);
+        check("@\"it's q", Some(Typed::File(token("it's q", 8, Some('"')))));
+        check("'a'@x", Some(Typed::File(token("x", 2, None))));
+        check("看'@x", Some(Typed::File(token("x", 2, None))));
+        check("./it's", Some(Typed::Path(token("./it's", 6, None))));
         check("don't @x", Some(Typed::File(token("x", 2, None))));
         assert_eq!(Typed::find("/mo", false, false), Some(Typed::Path(token("/mo", 3, None))));
         assert_eq!(Typed::find("/", false, false), Some(Typed::Path(token("/", 1, None))));
