@@ -198,17 +198,15 @@ impl ListState {
         rows
     }
 
-    /// The list with its frame, in at most `max_rows` rows.
+    /// The list with its frame, in at most `max_rows` rows. Where they are few, the selected item comes
+    /// first, then the filter, a row of hints, the title and the border.
     pub fn draw(&mut self, items: &dyn ListItems, frame: ListFrame<'_>, cx: &DialogCx<'_>) -> ListRows {
         let (width, theme) = (cx.width.max(1), cx.theme);
-        let mut rows = vec![Row::styled("─".repeat(usize::from(width)), theme.style(Token::Border))];
-        let bold = theme.style(Token::Accent).add_modifier(Modifier::BOLD);
-        // The border, a filter, one item and one row of hints come before the second row of a title.
-        let n_needed = 2 + usize::from(frame.field.is_some()) + usize::from(!frame.below.is_empty());
-        let n_title = usize::from(cx.max_rows).saturating_sub(n_needed).clamp(1, TITLE_ROWS);
-        rows.extend(wrap_plain_at_most(frame.title, width, n_title, bold));
+        let field = frame.field.filter(|_| cx.max_rows > 1);
+        let n_needed = 1 + usize::from(field.is_some()) + usize::from(!frame.below.is_empty());
+        let mut rows = head(frame.title, usize::from(cx.max_rows).saturating_sub(n_needed), cx);
         let mut cursor = None;
-        if let Some((row, column)) = frame.field {
+        if let Some((row, column)) = field {
             cursor = u16::try_from(rows.len()).ok().map(|row| (row, column));
             rows.push(row);
         }
@@ -238,6 +236,19 @@ impl ListState {
         let cursor = cursor.filter(|(row, _)| usize::from(*row) < rows.len());
         ListRows { rows, cursor }
     }
+}
+
+/// The border and the title in at most `max_rows` rows: the border is left out first.
+fn head(title: &str, max_rows: usize, cx: &DialogCx<'_>) -> Vec<Row> {
+    let (width, theme) = (cx.width.max(1), cx.theme);
+    let border = || Row::styled("─".repeat(usize::from(width)), theme.style(Token::Border));
+    let mut rows: Vec<Row> = (max_rows > 1).then(border).into_iter().collect();
+    let n_title = (max_rows - rows.len()).min(TITLE_ROWS);
+    if n_title > 0 {
+        let bold = theme.style(Token::Accent).add_modifier(Modifier::BOLD);
+        rows.extend(wrap_plain_at_most(title, width, n_title, bold));
+    }
+    rows
 }
 
 #[cfg(test)]
@@ -290,7 +301,8 @@ mod tests {
             below: Vec::new(),
         };
         let drawn = list.draw(items, frame, &cx);
-        drawn.rows.iter().skip(2).map(|row| row.text().trim_end().to_owned()).collect()
+        let rows = drawn.rows.iter().map(|row| row.text().trim_end().to_owned());
+        rows.skip_while(|row| row.starts_with('─') || row == "Numbers").collect()
     }
 
     #[test]
@@ -332,9 +344,9 @@ mod tests {
                 let code = [KeyCode::Up, KeyCode::Down, KeyCode::PageUp, KeyCode::PageDown][key];
                 list.on_key(&KeyEvent::new(code, KeyModifiers::NONE), &keymap, items.len());
                 let drawn = draw(&mut list, &items, max_rows);
-                prop_assert!(drawn.len() <= usize::from(max_rows));
+                prop_assert!(drawn.len() <= usize::from(max_rows.max(1)));
                 let selected = format!("{}.0", list.selected());
-                prop_assert!(items.is_empty() || max_rows < 3 || drawn.contains(&selected), "{drawn:?}");
+                prop_assert!(items.is_empty() || max_rows < 1 || drawn.contains(&selected), "{drawn:?}");
             }
         }
     }

@@ -498,6 +498,21 @@ mod tests {
     }
 
     #[test]
+    fn selected_item_is_shown_first_where_rows_are_few() {
+        let mut list = picker();
+        press(&mut list, &[KeyCode::Down]);
+        let (border, title, item, hint) = ("─".repeat(20), "Pick one", "→ beta   note", "enter: choose");
+        let expected = [&border, title, ">", item, hint];
+        assert_eq!(drawn(&mut list, 20, 5), expected);
+        assert_eq!(drawn(&mut list, 20, 4), expected[1..]);
+        assert_eq!(drawn(&mut list, 20, 3), expected[2..]);
+        assert_eq!(drawn(&mut list, 20, 2), expected[2..4]);
+        assert_eq!(drawn(&mut list, 20, 1), [item]);
+        let mut list = picker().without_filter();
+        assert_eq!(drawn(&mut list, 20, 3), [title, "→ alpha  note", hint]);
+    }
+
+    #[test]
     fn any_size_is_survived() {
         let mut list = picker();
         for width in 0..8 {
