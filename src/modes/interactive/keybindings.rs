@@ -243,6 +243,10 @@ mod tests {
                     "{path}: ctrl+t is bound to app.message.copy and app.thinking.toggle; app.message.copy gets it"
                 ),
                 format!("{path}: ctrl+z is bound to app.suspend and tui.editor.undo; app.suspend gets it"),
+                format!(
+                    "{path}: ctrl+t is bound to app.tree.filter.noTools and app.message.copy; \
+                     app.tree.filter.noTools gets it where both work"
+                ),
             ]
         );
         assert_eq!(

@@ -67,6 +67,11 @@ const TOGETHER: [(Context, Context); 9] = [
     (Context::Selection, Context::Fullscreen),
 ];
 
+/// Actions of the app that work in a dialog too: its own actions get a key before them, those of its list after
+/// them.
+const IN_DIALOGS: [(&str, Context); 2] =
+    [("app.message.copy", Context::Tree), ("app.history.search", Context::History)];
+
 fn tip(meant: Option<&str>) -> String {
     meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default()
 }
@@ -284,6 +289,20 @@ impl Keymap {
         })
     }
 
+    /// The same of actions of the app and of those of a dialog in which they work.
+    fn shared_with_dialogs(&self) -> impl Iterator<Item = Conflict> {
+        let is_default = |id, chord| self.row(id).is_some_and(|row| row.defaults.contains(&chord));
+        let chords = |(id, dialog)| self.chords(id).iter().map(move |chord| (id, dialog, *chord));
+        IN_DIALOGS.into_iter().flat_map(chords).flat_map(move |(id, dialog, chord)| {
+            let app = self.winner(Context::App, chord).filter(|app| *app == id);
+            let own = self.winner(dialog, chord);
+            let of_list = self.winner(Context::Select, chord).filter(|id| id.starts_with("tui.select."));
+            let pairs = [own.zip(app), app.zip(of_list)].into_iter().flatten().map(|(a, b)| vec![a, b]);
+            let is_new = move |ids: &Vec<&'static str>| !ids.iter().all(|id| is_default(id, chord));
+            pairs.filter(is_new).map(move |ids| Conflict { chord, ids, is_partial: true })
+        })
+    }
+
     /// The keys with which the user quits from an empty editor, where an action of the editor works too. What
     /// deletes has nothing to delete there.
     fn exits(&self) -> impl Iterator<Item = Conflict> {
@@ -330,8 +349,13 @@ impl Keymap {
         let others = ids.iter().filter_map(|id| self.row(id));
         let before: Vec<&Row> =
             others.filter(|other| rank(other.binding.context) < rank(row.binding.context)).collect();
-        let is_free =
-            |chord: &Chord| !before.iter().any(|other| self.reaching(other).any(|key| key == *chord));
+        // In a dialog, actions of the app get only keys that none of its own has.
+        let is_of_app = row.binding.context == Context::App;
+        let takes = |other: &&Row, chord: Chord| match is_of_app {
+            true => self.winner(other.binding.context, chord).is_some(),
+            false => self.reaching(other).any(|key| key == chord),
+        };
+        let is_free = |chord: &Chord| !before.iter().any(|other| takes(other, *chord));
         let free: Vec<Chord> = self.reaching(row).filter(is_free).collect();
         let is_sent = |chord: &&Chord| !self.hides_keys || chord.without_protocol().is_empty();
         free.iter().find(is_sent).or(free.first()).map(ToString::to_string).unwrap_or_default()
@@ -379,6 +403,7 @@ impl Keymap {
             .filter(|conflict| conflict.ids.len() > 1)
             .collect();
         conflicts.extend(self.shared());
+        conflicts.extend(self.shared_with_dialogs());
         conflicts.extend(self.exits());
         conflicts.sort_by_key(|conflict| conflict.ids.clone());
         conflicts
@@ -523,6 +548,35 @@ mod tests {
         assert_eq!(conflicts[0].chord.to_string(), "ctrl+k");
         assert_eq!(conflicts[0].ids, ["tui.editor.yank", "tui.editor.deleteToLineEnd"]);
         assert_eq!(keymap.lookup(Context::Editor, &ctrl('k')), Some("tui.editor.yank"));
+    }
+
+    #[test]
+    fn a_key_of_the_app_and_of_a_dialog_in_which_it_works_is_reported() {
+        let row = |id, context, keys| Binding::new(id, context, keys, "Does it");
+        let table = [
+            row("app.message.copy", Context::App, "ctrl+x"),
+            row("app.tools.expand", Context::App, "ctrl+o"),
+            row("app.tree.filter.userOnly", Context::Tree, "ctrl+u"),
+            row("app.tree.filter.cycleForward", Context::Tree, "ctrl+o"),
+            row("app.queue.drop", Context::Select, "delete"),
+            row("tui.select.confirm", Context::Select, "enter"),
+        ];
+        let check = |overrides: serde_json::Value, hint: &str, expected: &[&str]| {
+            let mut keymap = Keymap::new(&[&table], Platform::Unix);
+            assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
+            let reports: Vec<String> = keymap.conflicts().iter().map(ToString::to_string).collect();
+            assert_eq!(reports, expected, "{overrides}");
+            assert_eq!(keymap.hint_among("app.message.copy", &["app.tree.filter.cycleForward"]), hint);
+        };
+        check(json!({}), "ctrl+x", &[]);
+        let filter = "f6 is bound to app.tree.filter.userOnly and app.message.copy; \
+                      app.tree.filter.userOnly gets it where both work";
+        check(json!({ "app.message.copy": "f6", "app.tree.filter.userOnly": "f6" }), "", &[filter]);
+        check(json!({ "app.message.copy": ["f6", "f7"], "app.tree.filter.userOnly": "f6" }), "f7", &[filter]);
+        let list = "enter is bound to app.message.copy and tui.select.confirm; app.message.copy gets it where both work";
+        check(json!({ "app.message.copy": "enter" }), "enter", &[list]);
+        check(json!({ "app.message.copy": "delete" }), "delete", &[]);
+        check(json!({ "app.tools.expand": "ctrl+u" }), "ctrl+x", &[]);
     }
 
     #[test]
