@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use pi::tui::term::{Anchor, Canvas, Cursor, Document, Frame, InlineWindow, Overlay, Relayout};
+use pi::tui::term::{Abilities, Anchor, Canvas, Cursor, Document, Frame, InlineWindow, Overlay, Relayout};
 use pi::tui::text::{LinkTarget, PromptMark, Row, Run};
 use proptest::prelude::*;
 use ratatui::layout::{Position, Size};
@@ -463,7 +463,7 @@ fn links_are_opened_and_closed_around_their_cells() {
     let row =
         |target| Row::from_runs([Run::new("a ", Style::new()), Run::linked("bc", Style::new(), target)]);
     let mut screen = InlineWindow::new(Vec::new(), Size::new(10, 2), Position::new(0, 0));
-    screen.set_links(true);
+    screen.set_abilities(Abilities { links: true, ..Abilities::default() });
     let doc = |target| Doc { live: vec![row(link(target))], ..Doc::default() };
 
     screen.draw(&Frame::new(&doc("https://x.y"))).unwrap();

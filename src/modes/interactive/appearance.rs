@@ -1,7 +1,7 @@
 //! The appearance of the terminal: colours, background, links.
 
 use crate::config::{Capability, Dirs, Env, Settings};
-use crate::tui::term::{Questions, ReflowTraits, TerminalAnswers};
+use crate::tui::term::{Abilities, Questions, ReflowTraits, TerminalAnswers};
 use crate::tui::theme::{Appearance, ColorDepth};
 
 use super::terminal_env;
@@ -132,6 +132,12 @@ pub(super) struct Looks<'a> {
 }
 
 impl Looks<'_> {
+    /// How cells are written. `version` is what the terminal calls itself.
+    pub(super) fn abilities(&self, settings: &Settings, version: Option<&str>) -> Abilities {
+        let links = self.shows_links(settings, version);
+        Abilities { links, has_16_colors: self.color_depth(settings) == ColorDepth::Ansi }
+    }
+
     /// Whether links are shown: as set, or because the terminal is known for it. `version` is
     /// what it calls itself.
     pub(super) fn shows_links(&self, settings: &Settings, version: Option<&str>) -> bool {

@@ -569,11 +569,11 @@ impl Interactive {
         let named = &self.effects.themes;
         let places = ThemePlaces { looks: &looks, settings: &session.settings, project, named };
         let theme = places.theme(&values, &self.effects.answers.colors, &mut problems);
-        let links = looks.shows_links(&values, self.effects.answers.version.as_deref());
+        let abilities = looks.abilities(&values, self.effects.answers.version.as_deref());
         let pictures =
             pictures::view(&self.effects.env, &values, &self.effects.answers, self.terminal.pictures());
-        self.terminal.set_links(links);
-        self.app.set_looks(theme, links, pictures);
+        self.terminal.set_abilities(abilities);
+        self.app.set_looks(theme, abilities.links, pictures);
         // What a list shows is not in use yet.
         if self.app.dialogs.previewed_theme().is_none() {
             for problem in problems {

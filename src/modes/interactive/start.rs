@@ -126,19 +126,19 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let places = ThemePlaces { looks: &looks, settings: &settings, project, named: &start.themes };
     let theme = places.theme(&settings.values, &answers.colors, &mut problems);
     let version = answers.version.as_deref();
-    let links = looks.shows_links(&settings.values, version);
-    screen.set_links(links);
+    let abilities = looks.abilities(&settings.values, version);
+    screen.set_abilities(abilities);
     let highlighter = Highlighter::new();
     let gallery = PictureGallery::default();
     screen.set_pictures(gallery.store.clone());
     let pictures = pictures::view(&start.env, &settings.values, &answers, &gallery);
-    let shown = Shown { theme, links, pictures };
+    let shown = Shown { theme, links: abilities.links, pictures };
     let mut app = app(&start, &handle, shown, &highlighter, &mut problems);
     app.program_status.is_shown = status.unwrap_or(answers.shows_status);
     app.keymap.set_hides_keys(!in_tmux(&start.env) && !tells_keys_apart(&answers));
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = effects(&start, (handle, events), done, answers);
-    let drawing = Drawing { links, pictures: gallery };
+    let drawing = Drawing { abilities, pictures: gallery };
     let mut terminal = Terminal::new(Ui::new(screen), guard, (signals, jobs), input, drawing);
     terminal.follow_version(&start.env, effects.answers.version.as_deref());
     let mut interactive = Interactive {

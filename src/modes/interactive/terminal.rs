@@ -8,8 +8,8 @@ use ratatui::layout::{Position, Size};
 
 use crate::config::{Env, ResizeMode};
 use crate::tui::term::{
-    Control, FrameGuard, FullscreenWindow, InputBroker, ScreenReport, TerminalGuard, TerminalOutput,
-    record_size,
+    Abilities, Control, FrameGuard, FullscreenWindow, InputBroker, ScreenReport, TerminalGuard,
+    TerminalOutput, record_size,
 };
 use crate::tui::text::Row;
 use crate::util::os::{self, Continuations, StopRequests};
@@ -103,8 +103,7 @@ pub(super) enum Suspended {
 
 /// How every screen is drawn.
 pub(super) struct Drawing {
-    /// Whether links are written as OSC 8.
-    pub(super) links: bool,
+    pub(super) abilities: Abilities,
     pub(super) pictures: PictureGallery,
 }
 
@@ -147,12 +146,11 @@ impl Terminal {
         self.has_drawn_inline
     }
 
-    /// Whether links are written as OSC 8.
-    pub(super) fn set_links(&mut self, links: bool) {
-        self.drawing.links = links;
-        self.ui.screen.set_links(links);
+    pub(super) fn set_abilities(&mut self, abilities: Abilities) {
+        self.drawing.abilities = abilities;
+        self.ui.screen.set_abilities(abilities);
         if let Some(window) = alternate(&mut self.full, &mut self.over) {
-            window.set_links(links);
+            window.set_abilities(abilities);
         }
     }
 
@@ -255,7 +253,7 @@ impl Terminal {
 
     fn new_window(&self, size: Size) -> io::Result<FullscreenWindow<TerminalOutput>> {
         let mut window = FullscreenWindow::new(self.ui.screen.sink().try_clone()?, size);
-        window.set_links(self.drawing.links);
+        window.set_abilities(self.drawing.abilities);
         window.set_pictures(self.drawing.pictures.store.clone());
         Ok(window)
     }

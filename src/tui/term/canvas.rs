@@ -58,6 +58,15 @@ pub enum LostPictures {
     OverText,
 }
 
+/// What a terminal understands of the form of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Abilities {
+    /// Links are written as OSC 8.
+    pub links: bool,
+    /// Of colours, only the first 16, which have a form of their own there.
+    pub has_16_colors: bool,
+}
+
 /// A terminal whose cells are all known. `W` is the terminal, or an emulator in
 /// tests. Nothing is written before [`Self::flush`].
 #[derive(Debug)]
@@ -107,9 +116,10 @@ impl<W: Write> Canvas<W> {
         canvas
     }
 
-    /// Whether links are written as OSC 8; off by default.
-    pub fn set_links(&mut self, enabled: bool) {
-        self.links = enabled;
+    /// How cells are written; by default without links.
+    pub fn set_abilities(&mut self, abilities: Abilities) {
+        self.links = abilities.links;
+        self.bytes.has_16_colors = abilities.has_16_colors;
     }
 
     /// Whether marks of prompts are written as OSC 133; off by default.

@@ -20,6 +20,8 @@ pub(super) type CellUpdate<'c> = (u16, u16, &'c Cell);
 #[derive(Debug, Default)]
 pub(super) struct FrameBytes {
     bytes: Vec<u8>,
+    /// Whether colours have the form that terminals of 16 colours know. It is that of [`Abilities`](super::Abilities).
+    pub(super) has_16_colors: bool,
     /// The row of the cursor, where rows are named by their distance from it.
     cursor_row: Option<u16>,
 }
@@ -88,21 +90,30 @@ impl FrameBytes {
     /// Like [`Self::go_to`].
     pub(super) fn draw(&mut self, cells: &[CellUpdate<'_>]) -> io::Result<()> {
         if self.cursor_row.is_none() {
-            CrosstermBackend::new(&mut self.bytes).draw(cells.iter().copied())?;
-            shorten_reset(&mut self.bytes);
+            let drawn = self.encoded(cells)?;
+            self.push(drawn);
             return Ok(());
         }
         for run in cells.chunk_by(|a, b| (a.0 + 1, a.1) == (b.0, b.1)) {
             let Some((x, y, _)) = run.first() else { continue };
             self.go_to(Position::new(*x, *y))?;
-            let mut drawn = Vec::new();
-            CrosstermBackend::new(&mut drawn).draw(run.iter().copied())?;
-            shorten_reset(&mut drawn);
+            let drawn = self.encoded(run)?;
             // The backend begins with a movement of its own.
             let start = drawn.iter().position(|byte| *byte == b'H').map_or(0, |at| at + 1);
             self.push(&drawn[start..]);
         }
         Ok(())
+    }
+
+    fn encoded(&self, cells: &[CellUpdate<'_>]) -> io::Result<Vec<u8>> {
+        let mut drawn = Vec::new();
+        CrosstermBackend::new(&mut drawn).draw(cells.iter().copied())?;
+        shorten_reset(&mut drawn);
+        Ok(if self.has_16_colors {
+            with_16_colors(&String::from_utf8_lossy(&drawn)).into_bytes()
+        } else {
+            drawn
+        })
     }
 
     /// Writes what may move the cursor anywhere, with the cursor at `at`.
@@ -131,9 +142,74 @@ fn shorten_reset(bytes: &mut Vec<u8>) {
     }
 }
 
+/// `drawn` with the first 16 colours as `30` to `37` and `90` to `97`, in place of `38;5;0` to `38;5;15`, and
+/// backgrounds likewise.
+fn with_16_colors(drawn: &str) -> String {
+    let (mut written, mut rest) = (String::with_capacity(drawn.len()), drawn);
+    while let Some((before, sequence)) = rest.split_once("\x1b[") {
+        let end = sequence.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(sequence.len());
+        let (parameters, after) = sequence.split_at(end);
+        let parameters =
+            if after.starts_with('m') { with_short_colors(parameters) } else { parameters.to_owned() };
+        written.extend([before, "\x1b[", &parameters]);
+        rest = after;
+    }
+    written + rest
+}
+
+fn with_short_colors(parameters: &str) -> String {
+    let mut short = Vec::new();
+    let mut parameters = parameters.split(';').map(str::to_owned).peekable();
+    while let Some(parameter) = parameters.next() {
+        let base = match parameter.as_str() {
+            "38" => 30,
+            "48" => 40,
+            _ => {
+                short.push(parameter);
+                continue;
+            }
+        };
+        let form = parameters.next().unwrap_or_default();
+        let color = parameters.peek().filter(|_| form == "5").and_then(|color| color.parse::<u8>().ok());
+        match color {
+            Some(color @ 0..16) => {
+                parameters.next();
+                short.push((base + color % 8 + if color < 8 { 0 } else { 60 }).to_string());
+            }
+            _ => short.extend([parameter, form]),
+        }
+    }
+    short.join(";")
+}
+
 #[cfg(test)]
 mod tests {
+    use ratatui::style::{Color, Modifier, Style};
+
     use super::*;
+
+    #[test]
+    fn terminals_of_16_colors_get_them_in_their_form() {
+        let drawn = |style: Style, has_16_colors: bool| {
+            let mut cell = Cell::new("38;5;9m");
+            cell.set_style(style);
+            let mut frame = FrameBytes { has_16_colors, ..FrameBytes::default() };
+            frame.draw(&[(0, 0, &cell)]).unwrap();
+            String::from_utf8(frame.take()).unwrap()
+        };
+        let check = |style: Style, expected: &str| {
+            assert_eq!(drawn(style, true), format!("\x1b[1;1H\x1b[{expected}m38;5;9m\x1b[0m"), "{style:?}");
+        };
+        check(Style::new().fg(Color::Indexed(9)), "91;49");
+        check(Style::new().fg(Color::LightRed).bg(Color::Blue), "91;44");
+        check(Style::new().fg(Color::Indexed(0)).bg(Color::Indexed(15)), "30;107");
+        check(Style::new().bg(Color::Indexed(8)), "39;100");
+        check(Style::new().fg(Color::Indexed(200)).bg(Color::Indexed(7)), "38;5;200;47");
+        check(Style::new().fg(Color::Rgb(5, 9, 3)).bg(Color::Red), "38;2;5;9;3;41");
+        check(Style::new().add_modifier(Modifier::BOLD), "1");
+        let indexed = drawn(Style::new().fg(Color::Indexed(9)), false);
+        assert_eq!(indexed, "\x1b[1;1H\x1b[38;5;9;49m38;5;9m\x1b[0m");
+    }
 
     #[test]
     fn rows_are_named_by_number_or_by_their_distance_from_the_cursor() {

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use ratatui::layout::{Position, Size};
 
 use super::super::text::Row;
-use super::canvas::{Canvas, Erasing, LostPictures};
+use super::canvas::{Abilities, Canvas, Erasing, LostPictures};
 use super::cell_grid::narrow;
 use super::picture_store::PictureStore;
 
@@ -36,9 +36,9 @@ impl<W: Write> FullscreenWindow<W> {
         self.canvas.set_pictures(store);
     }
 
-    /// Whether links are written as OSC 8; off by default.
-    pub fn set_links(&mut self, enabled: bool) {
-        self.canvas.set_links(enabled);
+    /// How cells are written; by default without links.
+    pub fn set_abilities(&mut self, abilities: Abilities) {
+        self.canvas.set_abilities(abilities);
     }
 
     pub fn size(&self) -> Size {

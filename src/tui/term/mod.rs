@@ -27,7 +27,7 @@ mod row_mark;
 mod spaced;
 
 pub use answers::{Questions, TerminalAnswers};
-pub use canvas::Canvas;
+pub use canvas::{Abilities, Canvas};
 pub use control::{Control, ProgramState};
 pub use fullscreen::FullscreenWindow;
 pub use guard::{GuardError, RememberedTerminal, TerminalGuard, TerminalModes, give_back_at_once};

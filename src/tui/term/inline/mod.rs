@@ -26,7 +26,7 @@ use std::ops::Range;
 use ratatui::layout::{Position, Size};
 
 use super::super::text::Row;
-use super::canvas::{Canvas, Erasing, LostPictures};
+use super::canvas::{Abilities, Canvas, Erasing, LostPictures};
 use super::cell_grid::narrow;
 use super::control::Control;
 use super::picture_store::PictureStore;
@@ -237,9 +237,9 @@ impl<W: Write> InlineWindow<W> {
         window
     }
 
-    /// Whether links are written as OSC 8; off by default.
-    pub fn set_links(&mut self, enabled: bool) {
-        self.canvas.set_links(enabled);
+    /// How cells are written; by default without links.
+    pub fn set_abilities(&mut self, abilities: Abilities) {
+        self.canvas.set_abilities(abilities);
     }
 
     /// Whether the cursor stays hidden wherever it is; off by default.
