@@ -118,6 +118,7 @@ pub async fn run(mut start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let mut screen = InlineWindow::new(sink, size, cursor);
     let mut problems = start.problems.clone();
     problems.extend(wrong);
+    problems.extend(terminal_env::problems(&start.env));
     let settings = Arc::clone(&handle.state().settings);
     let looks = Looks { env: &start.env, dirs: &start.services.dirs };
     let answers = input.answers().clone();

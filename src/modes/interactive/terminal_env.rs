@@ -6,6 +6,12 @@ use crate::config::{Capability, Env, PictureProtocol, Settings};
 
 /// How long an Escape waits for the rest of a sequence, in milliseconds.
 const ESCAPE_TIMEOUT: &str = "PI_TUI_ESC_TIMEOUT";
+const LINKS: &str = "PI_HYPERLINKS";
+const TRUE_COLOR: &str = "PI_TRUE_COLOR";
+const PROTOCOL: &str = "PI_IMAGE_PROTOCOL";
+const CLEAR_ON_SHRINK: &str = "PI_CLEAR_ON_SHRINK";
+const HARDWARE_CURSOR: &str = "PI_HARDWARE_CURSOR";
+const CLIPBOARD: &str = "PI_CLIPBOARD_OSC52";
 const MAX_ESCAPE_WAIT_MS: u64 = 5_000;
 /// Terminals write a sequence at once, so what the system has not passed on by now is no part of it. Timers add
 /// up to two milliseconds.
@@ -38,25 +44,44 @@ pub(super) fn escape_wait(env: &Env) -> (Duration, Option<String>) {
 
 /// Whether links are shown.
 pub(super) fn hyperlinks(env: &Env, settings: &Settings) -> Capability {
-    switch(env, "PI_HYPERLINKS").unwrap_or(settings.hyperlinks)
+    switch(env, LINKS).unwrap_or(settings.hyperlinks)
 }
 
 /// Whether the terminal shows 24-bit colours.
 pub(super) fn true_color(env: &Env, settings: &Settings) -> Capability {
-    switch(env, "PI_TRUE_COLOR").unwrap_or(settings.true_color)
+    switch(env, TRUE_COLOR).unwrap_or(settings.true_color)
 }
 
 /// How the terminal shows images.
 pub(super) fn picture_protocol(env: &Env, settings: &Settings) -> PictureProtocol {
-    let value = env.get("PI_IMAGE_PROTOCOL").unwrap_or_default();
+    env.get(PROTOCOL).and_then(|value| protocol(&value)).unwrap_or(settings.picture_protocol)
+}
+
+fn protocol(value: &str) -> Option<PictureProtocol> {
     match value.to_lowercase().as_str() {
-        "auto" => PictureProtocol::Auto,
-        "kitty" => PictureProtocol::Kitty,
-        "iterm2" => PictureProtocol::Iterm,
-        "sixel" => PictureProtocol::Sixel,
-        "off" | "none" | "0" => PictureProtocol::Off,
-        _ => settings.picture_protocol,
+        "auto" => Some(PictureProtocol::Auto),
+        "kitty" => Some(PictureProtocol::Kitty),
+        "iterm2" => Some(PictureProtocol::Iterm),
+        "sixel" => Some(PictureProtocol::Sixel),
+        "off" | "none" | "0" => Some(PictureProtocol::Off),
+        _ => None,
     }
+}
+
+/// What is wrong with the values of the environment besides that of [`escape_wait`], one line each.
+pub(super) fn problems(env: &Env) -> Vec<String> {
+    let wrong = |name: &'static str| {
+        let value = env.get(name)?;
+        let expected = match name {
+            PROTOCOL if protocol(&value).is_none() => "none of auto, kitty, iterm2, sixel and off",
+            PROTOCOL => return None,
+            _ if switch(env, name).is_none() => "neither 1 nor 0",
+            _ => return None,
+        };
+        Some(format!("{name}: \"{value}\" is {expected}; it is ignored"))
+    };
+    let names = [LINKS, TRUE_COLOR, PROTOCOL, CLEAR_ON_SHRINK, HARDWARE_CURSOR, CLIPBOARD];
+    names.into_iter().filter_map(wrong).collect()
 }
 
 /// What the environment says of settings that are read with every frame; `None` leaves them.
@@ -71,13 +96,13 @@ pub(super) struct ScreenOverrides {
 impl ScreenOverrides {
     pub(super) fn of(env: &Env) -> Self {
         let is_on = |name| switch(env, name).map(|value| value == Capability::On);
-        Self { clear_on_shrink: is_on("PI_CLEAR_ON_SHRINK"), hardware_cursor: is_on("PI_HARDWARE_CURSOR") }
+        Self { clear_on_shrink: is_on(CLEAR_ON_SHRINK), hardware_cursor: is_on(HARDWARE_CURSOR) }
     }
 }
 
 /// Whether copied text always goes to the terminal's clipboard too.
 pub(super) fn copies_to_terminal(env: &Env) -> bool {
-    switch(env, "PI_CLIPBOARD_OSC52") == Some(Capability::On)
+    switch(env, CLIPBOARD) == Some(Capability::On)
 }
 
 fn switch(env: &Env, name: &str) -> Option<Capability> {
@@ -111,6 +136,29 @@ mod tests {
         for value in ["5001", "-1", "soon", "99999999999999999999"] {
             check(&[(ESCAPE_TIMEOUT, value)], 1, Some(&wrong(value)));
         }
+    }
+
+    #[test]
+    fn wrong_values_are_reported() {
+        let names = [
+            "PI_HYPERLINKS",
+            "PI_TRUE_COLOR",
+            "PI_CLEAR_ON_SHRINK",
+            "PI_HARDWARE_CURSOR",
+            "PI_CLIPBOARD_OSC52",
+        ];
+        for name in names {
+            for value in ["1", "0", "ON", "no", ""] {
+                assert_eq!(problems(&Env::of(&[(name, value)])), [""; 0], "{name}={value}");
+            }
+            let expected = [format!("{name}: \"maybe\" is neither 1 nor 0; it is ignored")];
+            assert_eq!(problems(&Env::of(&[(name, "maybe")])), expected);
+        }
+        let of_protocol = |value: &str| problems(&Env::of(&[("PI_IMAGE_PROTOCOL", value)]));
+        assert_eq!(of_protocol("None"), [""; 0]);
+        let expected =
+            ["PI_IMAGE_PROTOCOL: \"kity\" is none of auto, kitty, iterm2, sixel and off; it is ignored"];
+        assert_eq!(of_protocol("kity"), expected);
     }
 
     #[test]

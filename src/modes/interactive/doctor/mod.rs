@@ -24,6 +24,7 @@ use super::keybindings;
 use super::msg::EffectDone;
 use super::program_status;
 use super::reports::{ReportDone, ReportKind};
+use super::terminal_env;
 use super::theme_files::{ThemePlaces, trusted_project};
 
 use terminal::{TerminalFacts, tmux_extended_keys, tmux_focus_events};
@@ -213,6 +214,8 @@ impl Report {
         let mut report = Self::default();
         report.section("Terminal", ["Property", "This terminal"], terminal::rows(input, facts));
         report.advice.extend(terminal::advice(input, facts));
+        report.advice.extend(terminal_env::escape_wait(input.env).1);
+        report.advice.extend(terminal_env::problems(input.env));
         report.add_files_and_programs(input);
         report
     }
