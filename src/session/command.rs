@@ -81,7 +81,7 @@ pub enum SessionCommand {
         /// The new value; `None` for the default.
         value: Option<Value>,
     },
-    /// Reloads settings, skills and instructions; rejected while the agent works.
+    /// Reloads settings, skills, templates and instructions; rejected while the agent works.
     Reload,
     /// Switches the model: an id, `provider/id` or part of one, with an optional `:level`.
     SetModel {

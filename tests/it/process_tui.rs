@@ -975,7 +975,7 @@ async fn reload_follows_the_files_of_the_user() {
     fs::write(&settings, r#"{"theme": "nope", "novel": 1}"#).unwrap();
     fs::write(home.agent().join("keybindings.json"), r#"{"app.thinking.toggle": "ctrl+y"}"#).unwrap();
     pty.keys("/reload\r");
-    let rows = pty.wait_text("Reloaded settings, theme, keybindings, skills and instructions.");
+    let rows = pty.wait_text("Reloaded settings, theme, keybindings, skills, templates and instructions.");
     let problems = rows.iter().filter(|row| row.contains("theme \"nope\"")).count();
     assert_eq!(problems, 1, "{}", rows.join("\n"));
     pty.keys("\x19");

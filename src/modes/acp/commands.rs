@@ -42,7 +42,7 @@ pub const ACP_COMMANDS: &[AcpCommandRow] = &[
     row("export", "file", "Write the session as a web page, as Markdown or as JSONL", CommandKind::Export),
     row("model", "model", "Select a model: an id, provider/id or part of either", CommandKind::Model),
     row("name", "name", "Name the session", CommandKind::Name),
-    row("reload", "", "Reload settings, skills and instructions", CommandKind::Reload),
+    row("reload", "", "Reload settings, skills, templates and instructions", CommandKind::Reload),
     row("session", "", "Show file, model, tokens and cost of the session", CommandKind::Session),
     row("thinking", "level", "Select a thinking level", CommandKind::Thinking),
 ];

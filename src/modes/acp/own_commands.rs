@@ -34,9 +34,9 @@ pub(super) fn run(handle: &SessionHandle, kind: CommandKind, args: &str) -> Told
                 format!("The session is named {}.", state.name.as_deref().unwrap_or_default())
             })
         }
-        CommandKind::Reload => {
-            then(handle, SessionCommand::Reload, |_| "Reloaded settings, skills and instructions.".to_owned())
-        }
+        CommandKind::Reload => then(handle, SessionCommand::Reload, |_| {
+            "Reloaded settings, skills, templates and instructions.".to_owned()
+        }),
         CommandKind::Session => told(Ok(facts(&handle.state()))),
         CommandKind::Thinking => thinking(handle, args),
     }

@@ -463,7 +463,7 @@ impl App {
             let hints = welcome::hints(&self.keymap, &self.session);
             set_header_hints(&mut self.transcript, hints, welcome::keys(&self.keymap));
         }
-        self.tell("Reloaded settings, theme, keybindings, skills and instructions.");
+        self.tell("Reloaded settings, theme, keybindings, skills, templates and instructions.");
     }
 
     /// Ends all activity; editor and transcript stay.
