@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Arg, Command};
+use clap::{Arg, ArgGroup, Command, Id};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
 use pi::cli::{CHAPTERS, IGNORED};
 use pi::config::{Env, InProject, ROWS, Settings, sign_in_offer};
@@ -257,12 +257,19 @@ fn sub_commands_are_listed() {
     let pi = pi::cli::command();
     let auth = pi.find_subcommand("auth").unwrap();
     let rows = auth.get_subcommands().map(|command| {
-        let arguments = command.get_arguments().map(|arg| match arg.get_long() {
+        // Of the arguments of such a group, one is needed.
+        let groups = command.get_groups().filter(|group| group.is_required_set());
+        let needed: Vec<&Id> = groups.flat_map(ArgGroup::get_args).collect();
+        let (choices, others): (Vec<_>, Vec<_>) =
+            command.get_arguments().partition(|arg| needed.contains(&arg.get_id()));
+        let choices: Vec<String> = choices.into_iter().map(usage).collect();
+        let choices = (!choices.is_empty()).then(|| format!("({})", choices.join(" | ")));
+        let others = others.into_iter().map(|arg| match arg.get_long() {
             Some(_) => format!("[{}]", usage(arg)),
             None if arg.is_required_set() => arg.get_id().to_string().to_uppercase(),
             None => format!("[{}]", arg.get_id().to_string().to_uppercase()),
         });
-        let arguments: Vec<String> = arguments.collect();
+        let arguments: Vec<String> = choices.into_iter().chain(others).collect();
         let usage = ["pi auth", command.get_name(), &arguments.join(" ")].join(" ");
         row(&[&code(usage.trim()), &command.get_about().unwrap().to_string()])
     });
