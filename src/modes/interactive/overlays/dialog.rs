@@ -52,25 +52,34 @@ impl Dialog<'_> {
         self.body.truncate(room.saturating_sub(labels.len()));
         let room = room.saturating_sub(self.body.len());
         self.body.extend(list.rows(&Choices { labels: &labels, cx }, room, (cx.width, cx.theme)));
-        self.render(cx)
+        self.render_with(1, cx)
     }
 
-    /// The rows, and the cursor's position. On a small screen the text is dropped first.
-    pub(in super::super) fn render(mut self, cx: &DialogCx<'_>) -> Drawn {
+    /// The rows, and the cursor's position. On a small screen the text is dropped first, then border and title.
+    pub(in super::super) fn render(self, cx: &DialogCx<'_>) -> Drawn {
+        self.render_with(0, cx)
+    }
+
+    /// The same with so many rows of the body that stay.
+    fn render_with(mut self, n_kept: usize, cx: &DialogCx<'_>) -> Drawn {
         let DialogCx { width, max_rows, theme, .. } = *cx;
         let columns = width.max(1);
         let note = self.note.map(|(text, token)| wrap_plain(text, columns, theme.style(token)));
         let note = note.unwrap_or_default();
-        let n_others = 2 + note.len() + usize::from(self.field.is_some());
+        // A row of hints stays too.
+        let n_needed = n_kept + note.len() + usize::from(self.field.is_some()) + 1;
+        let n_head = usize::from(max_rows).saturating_sub(n_needed).min(2);
+        let n_others = n_head + note.len() + usize::from(self.field.is_some());
         // More than one row of hints only beside the whole text.
         let room = usize::from(max_rows).saturating_sub(n_others + self.body.len());
         let hints = self.hints.rows_at_most(room, cx);
         let n_fixed = n_others + hints.len();
-        self.body.truncate(usize::from(max_rows).saturating_sub(n_fixed));
+        self.body.truncate(usize::from(max_rows).saturating_sub(n_fixed).max(n_kept));
         let mut rows = vec![
             Row::styled("─".repeat(usize::from(columns)), theme.style(Token::Border)),
             Row::styled(self.title, theme.style(Token::Accent).add_modifier(Modifier::BOLD)),
         ];
+        rows.drain(..rows.len() - n_head);
         rows.extend(self.body);
         let mut cursor = None;
         if let Some(field) = self.field {
@@ -87,5 +96,41 @@ impl Dialog<'_> {
         let is_shown = |(row, _): &(u16, u16)| usize::from(*row) < rows.len();
         let cursor = cursor.filter(is_shown);
         (rows, cursor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tui::keymap::{BINDINGS, Keymap, Platform};
+    use crate::tui::theme::{Appearance, ColorDepth, Theme};
+
+    use super::*;
+
+    #[test]
+    fn choice_or_field_and_keys_are_shown_first_where_rows_are_few() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
+        let check = |field: Option<&Field>, expected: [&str; 5]| {
+            for max_rows in 1..=5 {
+                let cx = DialogCx { width: 20, max_rows, theme: &theme, keymap: &keymap };
+                let body = vec![Row::styled("Why", Style::new())];
+                let hints = Hints::confirm("choose");
+                let dialog = Dialog { title: "Sure?", body, field, note: None, hints };
+                let (rows, _) = match field {
+                    None => dialog.render_choices((&mut ListState::at(1), &["yes", "no"]), &cx),
+                    Some(_) => dialog.render(&cx),
+                };
+                let rows: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
+                assert_eq!(rows.join("|"), expected[usize::from(max_rows) - 1], "{max_rows}");
+            }
+        };
+        let border = "─".repeat(20);
+        let [fourth, fifth] = ["|Sure?|→ no|enter: choose", "|Sure?|  yes|→ no|enter: choose"];
+        let [fourth, fifth] = [fourth, fifth].map(|rows| border.clone() + rows);
+        check(None, ["→ no", "→ no|enter: choose", "Sure?|→ no|enter: choose", &fourth, &fifth]);
+        let [fourth, fifth] = ["|Sure?|> x|enter: choose", "|Sure?|Why|> x|enter: choose"];
+        let [fourth, fifth] = [fourth, fifth].map(|rows| border.clone() + rows);
+        let field = Field::with_text("x");
+        check(Some(&field), ["> x", "> x|enter: choose", "Sure?|> x|enter: choose", &fourth, &fifth]);
     }
 }
