@@ -498,10 +498,6 @@ impl App {
             out.push(WorldEffect::TakeLeftOver.into());
             let sought = self.sought.take().filter(|sought| Some(&sought.path) == self.session.path.as_ref());
             if let Some(entry) = sought.and_then(|sought| sought.entry) {
-                if opened.n_compactions > 0 {
-                    let times = counted(opened.n_compactions as u64, "time");
-                    self.tell(&format!("Session compacted {times}"));
-                }
                 commands::open_tree_at(self, Some(entry), out);
             }
         }

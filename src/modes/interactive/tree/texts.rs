@@ -261,7 +261,8 @@ pub(super) fn search(
     let mut calls_above: Option<(usize, HashMap<String, String>)> = None;
     let mut found = Vec::new();
     let labels = tree.labels();
-    let mut labelled: Vec<usize> = tree.labels_since(from).into_keys().filter(|idx| *idx < from).collect();
+    let newly = if from > 0 { tree.labels_since(from) } else { HashMap::new() };
+    let mut labelled: Vec<usize> = newly.into_keys().filter(|idx| *idx < from).collect();
     labelled.sort_unstable();
     for idx in labelled.into_iter().chain(from..tree.len()) {
         if idx % 64 == 0 && is_stale() {
