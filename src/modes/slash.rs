@@ -53,16 +53,12 @@ pub fn command_name(text: &str) -> Option<&str> {
 }
 
 /// Commands of the original that this version does not have, and their alternatives.
-const NOT_YET: &[(&str, &str)] = &[
-    ("share", "/export writes a page"),
-    ("bug", "/debug writes what is on the screen to a file"),
-    ("mcp", ""),
-    ("llama", "/model lists local servers automatically"),
-];
+const NOT_YET: &[(&str, &str)] = &[("mcp", ""), ("llama", "/model lists local servers automatically")];
 
 /// Common other names of commands.
 const ALIASES: &[(&str, &str)] = &[
     ("?", "hotkeys"),
+    ("bug", "debug"),
     ("clear", "new"),
     ("commands", "hotkeys"),
     ("config", "settings"),
@@ -146,7 +142,7 @@ mod tests {
         check("help", "there is no command /help; did you mean /hotkeys?");
         check("exit", "there is no command /exit; did you mean /quit?");
         check("frobnicate", "there is no command /frobnicate; type / to list all commands");
-        check("share", "/share is not supported yet; /export writes a page");
+        check("mcp", "/mcp is not supported yet");
         check("Llama", "/llama is not supported yet; /model lists local servers automatically");
     }
 }

@@ -199,7 +199,9 @@ async fn slash_export_asks_about_secrets_and_writes_what_was_chosen() {
     let secret = token();
     let pty = Pty::start(&home, Size::new(100, 30), &[]);
     pty.wait_idle();
-    pty.keys(&format!("use {secret}\r"));
+    pty.keys("/export\r");
+    pty.wait_text("there is nothing to export yet");
+    pty.keys(&format!("\x15use {secret}\r"));
     pty.wait_text("Noted.");
     pty.wait_idle();
     pty.keys("/export a.pdf\r");

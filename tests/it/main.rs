@@ -51,6 +51,7 @@ mod process_print;
 mod process_prompt;
 mod process_rpc;
 mod process_screen_reader;
+mod process_share;
 mod process_tui;
 mod recovery;
 mod session_front;

@@ -409,7 +409,7 @@ async fn an_unknown_command_is_answered_by_pi_and_stays_to_be_corrected() {
     let (server, _home, pty) = start_with_server(&[], [Reply::sse(chat::text("A path."))]).await;
     for (line, answer) in [
         ("/hotkesy", "there is no command /hotkesy; did you mean /hotkeys?"),
-        ("/share", "/share is not supported yet"),
+        ("/mcp", "/mcp is not supported yet"),
         ("/quit now", "/quit takes no arguments"),
     ] {
         pty.keys(&format!("{line}\r"));

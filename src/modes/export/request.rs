@@ -12,7 +12,7 @@ use crate::util::{paths, worker};
 use super::{ExistingFile, ExportFormat, ExportSource, default_file};
 
 /// Why nothing is written.
-const OTHER_SESSION: &str = "another session was opened meanwhile";
+pub(super) const OTHER_SESSION: &str = "another session was opened meanwhile";
 
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,13 +54,14 @@ impl FileExport {
         (state, tree): (&SessionState, SessionTree),
         home: Option<&Path>,
     ) -> Result<Exported, String> {
+        // Without an entry the tree belongs to no session.
+        if tree.is_empty() {
+            return Err("there is nothing to export yet".to_owned());
+        }
         if self.session_id != state.id || self.session_id != tree.session_id() {
             return Err(OTHER_SESSION.to_owned());
         }
         let (format, source) = (self.format, source(state, tree));
-        if source.tree.is_empty() {
-            return Err("there is nothing to export yet".to_owned());
-        }
         let (secrets, source) = match self.secrets {
             Some(secrets) => (secrets, source),
             None => {
@@ -98,7 +99,8 @@ impl FileExport {
     }
 }
 
-fn source(state: &SessionState, tree: SessionTree) -> ExportSource {
+/// What an export of the open session is made of.
+pub(super) fn source(state: &SessionState, tree: SessionTree) -> ExportSource {
     let header = Header {
         version: 3,
         id: state.id.clone(),

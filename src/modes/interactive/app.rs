@@ -45,6 +45,7 @@ use super::prompt_history::{self, HistoryEffect};
 use super::resources::{self, ResourceLists};
 use super::sections::Reader;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
+use super::share;
 use super::status::{self, Hint, StatusLine};
 use super::terminal_env::ScreenOverrides;
 use super::transcript::{Transcript, ViewSettings, set_header_hints};
@@ -642,6 +643,7 @@ impl App {
             EffectDone::SecretsFound { request, found } => {
                 self.dialogs.show(export::question(&request, &found));
             }
+            EffectDone::Share(done) => share::on_done(self, done),
             EffectDone::Login(done) => login::on_done(self, done, out),
             EffectDone::Tree(done) => tree::on_done(self, done, out),
         }

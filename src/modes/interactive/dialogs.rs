@@ -16,6 +16,7 @@ use super::overlays::{
 };
 use super::reports::ReportDone;
 use super::session_picker::{SessionsDialog, SessionsDone};
+use super::share::ShareDone;
 use super::tree::TreeDialog;
 
 /// A stack of dialogs: the last one has the keyboard and is shown.
@@ -262,6 +263,13 @@ impl Dialogs {
     /// Asks a question of the session.
     pub(super) fn open_question(&mut self, question: &Arc<Question>) {
         put(&mut self.open, Open::Question(QuestionDialog::new(Arc::clone(question))));
+    }
+
+    // Sharing.
+
+    /// Hands the result of a step to the dialog that waits for it, if it is still open.
+    pub(super) fn on_share(&mut self, done: &ShareDone) {
+        self.open.retain_mut(|open| open.overlay().on_share(done));
     }
 
     // Logging in.

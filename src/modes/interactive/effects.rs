@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::DropGuard;
 
 use crate::config::{Env, Settings};
 use crate::session::{
@@ -55,6 +56,8 @@ pub(super) struct Effects {
     pub(super) themes: ResourceOptions,
     /// The sign-in in progress; dropping it cancels the sign-in.
     pub(super) sign_in: Option<SignInTask>,
+    /// The step of `/share` in progress; dropping it cancels that.
+    pub(super) sharing: Option<DropGuard>,
     /// Owns what was copied to this machine's clipboard.
     pub(super) clipboard: ClipboardOwner<arboard::Clipboard>,
     /// Watches the file of the theme in use.
@@ -90,6 +93,7 @@ impl Effects {
             WorldEffect::Read(reader, effect) => self.start_reading(reader, effect),
             WorldEffect::Pictures(effect) => self.start_pictures(effect),
             WorldEffect::Export(request) => self.export(request),
+            WorldEffect::Share(effect) => self.start_share(effect),
             WorldEffect::CheckImport { path, line } => self.check_import(path, line),
             WorldEffect::History(effect) => self.start_history(effect),
             WorldEffect::Attach(effect) => self.attach(effect),

@@ -202,7 +202,7 @@ mod tests {
         for session in [&idle, &working()] {
             check(session, " /model m-1", "enter: run /model m-1");
             check(session, "/modle", "enter: no command /modle");
-            check(session, "/share", "enter: /share is not supported yet");
+            check(session, "/mcp", "enter: /mcp is not supported yet");
             check(session, "/quit now", "enter: /quit takes no arguments");
             check(session, "/skill:nope hi", "enter: no skill nope");
             check(session, "/skill:", "enter: no skill without a name");

@@ -48,6 +48,7 @@ mod sections;
 mod session_facts;
 mod session_link;
 mod session_picker;
+mod share;
 mod size;
 mod start;
 mod status;

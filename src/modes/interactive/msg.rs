@@ -24,6 +24,7 @@ use super::prompt_history::{HistoryDone, HistoryEffect};
 use super::reports::{ReportDone, ReportEffect};
 use super::sections::{ReadDone, ReadEffect, Reader};
 use super::session_picker::{SessionsDone, SessionsEffect};
+use super::share::{ShareDone, ShareEffect};
 use super::theme_files::{ListedTheme, OwnTheme};
 use super::tree::{TreeDone, TreeEffect};
 
@@ -108,6 +109,8 @@ pub(super) enum WorldEffect {
     /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
     /// secrets that nobody decided about.
     Export(ExportRequest),
+    /// A step of `/share`; answers with [`EffectDone::Share`].
+    Share(ShareEffect),
     /// Checks that a file is a session; answers with [`EffectDone::Importable`] or
     /// [`EffectDone::CommandFailed`].
     CheckImport {
@@ -187,6 +190,7 @@ pub(super) enum EffectDone {
         request: ExportRequest,
         found: SecretReport,
     },
+    Share(ShareDone),
     /// A notice for the transcript, such as about a file that was written.
     Notice(String),
     /// A command that would cancel running work; the user decides.

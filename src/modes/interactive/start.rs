@@ -189,6 +189,7 @@ fn effects(
         services: Arc::clone(&start.services),
         themes: start.themes.clone(),
         sign_in: None,
+        sharing: None,
         clipboard: ClipboardOwner::default(),
         theme_watch: ThemeWatch::default(),
         tree_searches: Arc::default(),

@@ -96,6 +96,12 @@ const COMMANDS: &[Command] = &[
         help: "Write the session to a web page (.html), or the branch to .md or .jsonl",
         run: reports::export,
     },
+    Command {
+        name: "share",
+        args: "",
+        help: "Upload a page of the session as a secret gist, with the GitHub CLI",
+        run: |talk, _| reports::share(talk),
+    },
     Command { name: "copy", args: "", help: "Copy the last answer", run: reports::copy },
     Command {
         name: "session",

@@ -6,7 +6,7 @@ use crate::config::Row as Setting;
 use crate::session::{IfBusy, PromptDraft, Question, QuestionId, Secrets, SessionCommand, WhenBusy};
 use crate::util::visible::spell_out;
 
-use super::super::export::FileExport;
+use super::super::export::{ABOUT_SHARING, FileExport};
 use super::narrator::on_one_line;
 use super::settings::typed_change;
 
@@ -44,6 +44,8 @@ pub(super) enum Outcome {
     /// Asks for the value of a setting.
     Setting(&'static Setting),
     Export(FileExport),
+    /// Uploads the session.
+    Share(Secrets),
 }
 
 impl MenuItem {
@@ -143,6 +145,21 @@ impl Menu {
                 MenuItem::new("Export with the secrets", with(Secrets::Keep)),
             ],
         )
+    }
+
+    /// Asks before the session, with secrets that `found` names, is uploaded.
+    pub(super) fn share(found: &[String]) -> Self {
+        let mut lines = vec![ABOUT_SHARING];
+        let items: &[_] = if found.is_empty() {
+            &[("Share it", Secrets::Keep)]
+        } else {
+            lines.push("Parts of it look like secrets:");
+            &[("Mask the secrets and share it", Secrets::Mask), ("Share it with the secrets", Secrets::Keep)]
+        };
+        lines.extend(found.iter().map(String::as_str));
+        let items = items.iter().map(|(label, secrets)| MenuItem::new(*label, Outcome::Share(*secrets)));
+        let leave = MenuItem::new("Don't share", Outcome::Nothing);
+        Self::asking(lines.join("\n"), [leave].into_iter().chain(items).collect())
     }
 
     pub(super) fn of_question(question: &Question) -> Self {

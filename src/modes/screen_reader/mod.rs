@@ -37,6 +37,7 @@ use crate::util::visible::spell_out;
 use super::InteractiveStart;
 use super::changelog;
 use super::crash_notice::{InterfaceWatch, take_crash_notice};
+use super::export::SHARING_CANCELLED;
 use super::interactive::ClipboardOwner;
 use super::opening::open_session;
 use super::output::{resume_line, write_err, write_out};
@@ -47,6 +48,7 @@ pub use commands::screen_reader_commands_markdown;
 use input::{Draft, Input, Whole};
 use menu::{Choice, Menu, Outcome};
 use narrator::Narrator;
+use reports::Sharing;
 
 /// The exit code of SIGINT, as [`EndSignals`] reports it.
 const INTERRUPTED: u8 = 130;
@@ -99,6 +101,7 @@ pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> 
         menus,
         drafted: None,
         clipboard: ClipboardOwner::default(),
+        sharing: None,
     };
     if pick_session {
         talk.run_line("/resume");
@@ -153,6 +156,8 @@ struct Talk {
     menus: mpsc::UnboundedSender<Menu>,
     /// Owns what was copied to this machine's clipboard.
     clipboard: ClipboardOwner<arboard::Clipboard>,
+    /// The step of `/share` in progress; dropping it cancels that.
+    sharing: Option<Sharing>,
 }
 
 /// What follows from a line.
@@ -184,7 +189,7 @@ impl Talk {
                     if quit_until.is_some_and(|until| now < until) {
                         return self.leave(ExitCode::SUCCESS).await;
                     }
-                    let has_ended_input = self.cancel_list() || self.discard_draft();
+                    let has_ended_input = self.cancel_list() || self.cancel_sharing() || self.discard_draft();
                     quit_until = (!has_ended_input).then(|| now + QUIT_WAIT);
                     if !has_ended_input {
                         self.interrupt_or_quit();
@@ -239,6 +244,15 @@ impl Talk {
             Some(question) => say(&question.lines()),
             None => say(self.draft.waiting(false).as_slice()),
         }
+    }
+
+    /// Returns whether something was being shared.
+    fn cancel_sharing(&mut self) -> bool {
+        let is_sharing = self.sharing.take().is_some_and(|sharing| sharing.is_going_on());
+        if is_sharing {
+            say(&[SHARING_CANCELLED.to_owned()]);
+        }
+        is_sharing
     }
 
     /// Returns whether there were lines that waited.
@@ -457,6 +471,7 @@ impl Talk {
                 return self.show(settings::value_menu(setting, &self.handle.state().settings));
             }
             Outcome::Export(export) => reports::write(self, export),
+            Outcome::Share(secrets) => reports::upload(self, secrets),
         }
         self.read_what_waits();
     }

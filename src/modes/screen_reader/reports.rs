@@ -1,13 +1,16 @@
-//! Commands that read or write something about the session: `/session`, `/context`, `/doctor`, `/copy`, `/export`.
+//! Commands that read or write something about the session: `/session`, `/context`, `/doctor`, `/copy`, `/export`,
+//! `/share`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::session::{Reply, SessionCommand};
+use tokio::task::JoinHandle;
+
+use crate::session::{Reply, Secrets, SessionCommand};
 use crate::util::paths;
 use crate::util::worker;
 
-use super::super::export::{ExportFormat, Exported, FileExport};
+use super::super::export::{ExportFormat, Exported, FileExport, GistShare};
 use super::super::interactive::{context_lines, copy_beside_terminal, doctor_lines, session_report};
 use super::menu::Menu;
 use super::spoken::read_out;
@@ -88,6 +91,61 @@ pub(super) fn write(talk: &Talk, export: FileExport) {
             Err(error) => say(&[format!("Error: {error}")]),
         }
     });
+}
+
+/// A step of `/share`. Dropping it cancels it.
+pub(super) struct Sharing(JoinHandle<()>);
+
+impl Sharing {
+    pub(super) fn is_going_on(&self) -> bool {
+        !self.0.is_finished()
+    }
+}
+
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Looks for an account and for secrets, then asks.
+pub(super) fn share(talk: &mut Talk) -> Next {
+    say(&["Looking for secrets, and for your account in gh.".to_owned()]);
+    share_step(talk, None);
+    Next::GoOn
+}
+
+/// Uploads the session.
+pub(super) fn upload(talk: &mut Talk, secrets: Secrets) {
+    say(&["Uploading. ctrl+c cancels.".to_owned()]);
+    share_step(talk, Some(secrets));
+}
+
+fn share_step(talk: &mut Talk, secrets: Option<Secrets>) {
+    let (menus, env, state) = (talk.menus.clone(), talk.start.env.clone(), talk.handle.state());
+    // Sent here and not in the task, so that commands keep their order.
+    let answer = talk.handle.post(SessionCommand::ReadTree);
+    let step = async move {
+        let share = GistShare::new(&state.id, &env)?;
+        let tree = match answer.await {
+            Ok(Reply::Tree(tree)) => tree,
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+        };
+        match secrets {
+            None => {
+                let found = share.check((&state, tree)).await?;
+                drop(menus.send(Menu::share(&found.lines())));
+            }
+            Some(secrets) => say(&share.upload((&state, tree), secrets).await?.lines()),
+        }
+        Ok(())
+    };
+    talk.sharing = Some(Sharing(tokio::spawn(async move {
+        if let Err(error) = step.await {
+            say(&[format!("Error: {error}")]);
+        }
+    })));
 }
 
 /// Asks before a session file is copied to the others.

@@ -548,7 +548,7 @@ fn flags_that_pages_name_exist() {
     for (page, text) in pages() {
         // Other programs have flags of their own.
         for line in text.lines().filter(|line| {
-            !["cargo ", "git ", "docker ", "rustup ", "apk ", "harbor "]
+            !["cargo ", "git ", "docker ", "rustup ", "apk ", "harbor ", "gh gist "]
                 .iter()
                 .any(|name| line.contains(name))
         }) {

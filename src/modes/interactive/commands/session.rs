@@ -15,6 +15,7 @@ use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::overlays::{Confirmation, QueuedMessages};
 use super::super::reports::{self, ReportKind};
 use super::super::session_picker::SessionsEffect;
+use super::super::share;
 use super::super::tree::{TreeEffect, TreeOptions};
 use super::Command;
 
@@ -81,6 +82,12 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "[FILE]",
         help: "Write the session to a web page (.html), or the branch to .md or .jsonl",
         run: export,
+    },
+    Command {
+        name: "share",
+        args: "",
+        help: "Upload a page of the session as a secret gist, with the GitHub CLI",
+        run: |app, _, out| share::open(app, out),
     },
     Command { name: "new", args: "", help: "Start a new session", run: |app, _, out| new_session(app, out) },
     Command {

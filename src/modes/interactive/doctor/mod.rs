@@ -316,7 +316,13 @@ impl Report {
         self.section(
             "Programs and variables",
             ["Program", "Where"],
-            vec![("bash", found("bash")), ("git", found("git")), ("editor", editor), ("variables set", set)],
+            vec![
+                ("bash", found("bash")),
+                ("git", found("git")),
+                ("gh", found("gh")),
+                ("editor", editor),
+                ("variables set", set),
+            ],
         );
         let config = bash_config(&input.settings.values, env, input.dirs);
         self.advice.extend(shell_advice(config.shell_path.is_some(), config.shell().ok().as_deref()));

@@ -23,6 +23,7 @@ use crate::tui::widgets::{DialogCx, Pager};
 use super::msg::{Effect, WorldEffect};
 use super::reports::ReportDone;
 use super::session_picker::ChosenSession;
+use super::share::ShareDone;
 
 pub(super) use confirm::Confirmation;
 pub(super) use dialog::Dialog;
@@ -57,6 +58,11 @@ pub(super) trait Overlay<M = DialogOutcome> {
     /// Takes what it asked for; returns what it did not ask for.
     fn on_report(&mut self, done: ReportDone) -> Option<ReportDone> {
         Some(done)
+    }
+
+    /// Takes the result of a step of `/share`; returns whether it stays open.
+    fn on_share(&mut self, _: &ShareDone) -> bool {
+        true
     }
 
     /// The pager in it, if it shows a text to read. It gets the wheel, and no question covers it: that
