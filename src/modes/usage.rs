@@ -90,6 +90,7 @@ fn totals(report: &UsageReport) -> String {
         ));
     }
     lines.extend(savings_line(total).map(|line| format!("Cache: {line}")));
+    lines.extend(misses_line(total).map(|line| format!("Cache misses: {line}")));
     lines.extend(rate_line(report).map(|line| format!("Rate: {line}")));
     lines.join("\n") + "\n"
 }
@@ -110,6 +111,16 @@ pub(super) fn savings_line(sum: &UsageSum) -> Option<String> {
         savings if savings < 0.0 => format!("{share}; writing it cost {} more than it saved", usd(-savings)),
         savings => format!("{share}, saving {}", usd(savings)),
     })
+}
+
+/// What was billed again because it was no longer in the cache.
+pub(super) fn misses_line(sum: &UsageSum) -> Option<String> {
+    let (misses, tokens) = (sum.cache_misses, sum.cache_missed_tokens);
+    let costs = match sum.cache_missed_usd {
+        dollars if dollars < 5e-5 => String::new(),
+        dollars => format!(" for {}", usd(dollars)),
+    };
+    (misses > 0).then(|| format!("{misses}, with {tokens} tokens billed again{costs}"))
 }
 
 /// Dollars and tokens per hour of work.

@@ -11,9 +11,8 @@ use crate::ai::{AssistantMessage, Message, Model, ThinkingLevel};
 
 use super::cache_prefix::{Difference, Prefix};
 use super::cache_warming::known_lifetime_ms;
+use super::usage::CACHE_GRAIN_TOKENS;
 
-/// Smaller misses are not reported.
-const WORTH_TOKENS: u64 = 4_096;
 /// Cache lifetimes of providers, by default and on request.
 const SHORT_MS: u64 = 5 * 60_000;
 const LONG_MS: u64 = 60 * 60_000;
@@ -33,7 +32,7 @@ pub(super) struct CacheWatch {
     rewritten: Option<&'static str>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Seen {
     model: String,
     thinking: Option<ThinkingLevel>,
@@ -65,6 +64,22 @@ pub(super) enum MissCause {
     },
     /// Nothing changed, and the time was not over.
     Eviction,
+}
+
+/// Smaller misses are not worth a notice, unless they cost [`WORTH_USD`]: the limits of the original.
+const WORTH_TOKENS: u64 = 20_000;
+const WORTH_USD: f64 = 0.10;
+
+impl Miss {
+    /// A notice about it, if it is worth one; `usd` is what it cost.
+    pub(super) fn describe(&self, usd: f64) -> Option<String> {
+        let costs = if usd < 5e-5 { String::new() } else { format!(" for about ${usd:.2}") };
+        let is_worth = self.tokens >= WORTH_TOKENS || usd >= WORTH_USD;
+        is_worth.then(|| {
+            let (tokens, cause) = (self.tokens, self.cause.describe());
+            format!("Cache miss: {tokens} prompt tokens were billed again{costs}; {cause}.")
+        })
+    }
 }
 
 impl MissCause {
@@ -121,6 +136,12 @@ impl CacheWatch {
         self.rewritten = Some(what);
     }
 
+    /// Records that the conversation begins with a summary now: the next prompt is another one, and nothing
+    /// of it can be missed.
+    pub(super) fn summarized(&mut self) {
+        self.last.get_or_insert_default().cached = 0;
+    }
+
     /// Records that a request at `at_ms` kept the prompt in the cache.
     pub(super) fn used(&mut self, at_ms: u64) {
         if let Some(last) = &mut self.last {
@@ -148,7 +169,7 @@ impl CacheWatch {
         let before = self.last.replace(Seen::of(answer, compared))?;
         let now = self.last.as_ref()?;
         let tokens = before.cached.min(sent).saturating_sub(usage.cache_read);
-        if tokens < WORTH_TOKENS || usage.cache_read >= before.cached / 2 {
+        if tokens <= CACHE_GRAIN_TOKENS {
             return None;
         }
         let pause_ms = now.at_ms.saturating_sub(before.at_ms);
@@ -234,6 +255,20 @@ mod tests {
     }
 
     #[test]
+    fn a_miss_of_many_tokens_or_much_money_is_worth_a_notice() {
+        let check = |tokens: u64, usd: f64, expected: Option<&str>| {
+            let described = Miss { tokens, cause: MissCause::Thinking }.describe(usd);
+            assert_eq!(described.as_deref(), expected);
+        };
+        check(19_999, 0.09, None);
+        let many = "Cache miss: 20000 prompt tokens were billed again; the thinking level changed.";
+        check(20_000, 0.0, Some(many));
+        let dear =
+            "Cache miss: 9000 prompt tokens were billed again for about $0.10; the thinking level changed.";
+        check(9_000, 0.1, Some(dear));
+    }
+
+    #[test]
     fn a_models_entry_says_how_long_its_prompts_are_kept() {
         let model = |fields| serde_json::from_value::<Model>(fields).unwrap();
         let own = model(json!({"id": "m", "promptCache": {"short": 60}}));
@@ -246,9 +281,21 @@ mod tests {
     fn what_was_never_cached_cannot_be_missed() {
         // No report about a cache, a small prompt, a prompt that shrank, a failed request.
         check(&answer(50_000, 0, 0, 0), &answer(50_100, 0, 0, 1), None);
-        check(&answer(10, 0, 2_000, 0), &answer(2_100, 0, 0, 1), None);
+        check(&answer(10, 0, 1_000, 0), &answer(1_100, 0, 0, 1), None);
         check(&answer(10, 0, 50_000, 0), &answer(1_000, 0, 0, 1), None);
         check(&answer(10, 0, 50_000, 0), &answer(0, 0, 0, 1), None);
+    }
+
+    #[test]
+    fn nothing_is_missed_after_a_summary_and_the_whole_part_that_is_missed_counts() {
+        let messages = [Arc::new(Message::from(answer(10, 0, 50_000, 0)))];
+        let mut watch = CacheWatch::default();
+        watch.summarized();
+        watch.catch_up(&messages);
+        assert_eq!(watch.answered(&answer(30_000, 0, 0, 1), &[], SHORT_MS), None);
+        assert_eq!(watch.answered(&answer(10, 0, 50_000, 2), &[], SHORT_MS), None);
+        let partly = watch.answered(&answer(10_010, 40_000, 0, 3), &[], SHORT_MS);
+        assert_eq!(partly.map(|miss| miss.tokens), Some(10_010));
     }
 
     #[test]

@@ -254,6 +254,8 @@ pub struct Totals {
     pub n_user: usize,
     /// Answers.
     pub n_assistant: usize,
+    /// Calls of tools, in answers.
+    pub n_tool_calls: usize,
     /// Results of tools.
     pub n_tool_results: usize,
 }
@@ -265,6 +267,7 @@ impl Totals {
             Message::User(_) => self.n_user += 1,
             Message::Assistant(message) => {
                 self.n_assistant += 1;
+                self.n_tool_calls += message.tool_calls().count();
                 self.add_usage(&message.provider, &message.usage);
             }
             Message::ToolResult(_) => self.n_tool_results += 1,

@@ -432,7 +432,7 @@ async fn files_reports_and_settings_are_lines() {
     ask(&pty, "/export talk.md", "Exported the session to ");
     ask(&pty, "/export talk.md", "exists already; choose another name");
     ask(&pty, "/import talk.html", "Error: ");
-    ask(&pty, "/session", "Messages: 1 from you, 1 answer");
+    ask(&pty, "/session", "Messages: 2 (1 from you, 1 answer");
     ask(&pty, "/doctor", "Programs and variables:");
     ask(&pty, "/settings", "And ");
     ask(&pty, "retry.maxRetries", "Type the value, or the word default.");

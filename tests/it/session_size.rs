@@ -253,7 +253,7 @@ fn damaged_outline_is_ignored_and_replaced() {
     let mut newer = whole.clone();
     let version = whole.iter().position(|byte| *byte == b'1').unwrap();
     newer[version] = b'2';
-    for damaged in [&whole[..whole.len() - 1], &flipped, &newer, b"", b"pi-session-outline 1 "] {
+    for damaged in [&whole[..whole.len() - 1], &flipped, &newer, b"", b"pi-session-outline 2 "] {
         fs::write(long.outline(), damaged).unwrap();
         long.check(long.len());
     }

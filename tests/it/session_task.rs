@@ -86,7 +86,8 @@ async fn a_prompt_with_tools_is_stored_in_order_and_before_it_is_shown() {
     assert_eq!(entries[0].parent_id, None);
     assert!(entries.windows(2).all(|pair| pair[1].parent_id.as_ref() == Some(&pair[0].id)));
     let totals = session.handle.state().totals.clone();
-    assert_eq!((totals.n_user, totals.n_assistant, totals.n_tool_results), (1, 2, 2));
+    let counts = [totals.n_user, totals.n_assistant, totals.n_tool_calls, totals.n_tool_results];
+    assert_eq!(counts, [1, 2, 2, 2]);
 }
 
 /// Results are stored as their calls finish, and asked about in the order of the calls.
@@ -503,9 +504,9 @@ async fn a_conversation_that_no_longer_fits_is_told_and_not_repeated() {
 async fn a_prompt_that_was_paid_for_again_is_named() {
     let cached = |read, write| Usage { input: 10, cache_read: read, cache_write: write, ..Usage::default() };
     let answers = [
-        FakeAnswer::of_text("1").usage(cached(0, 9_000)),
-        FakeAnswer::of_text("2").usage(cached(9_010, 100)),
-        FakeAnswer::of_text("3").usage(cached(0, 9_200)),
+        FakeAnswer::of_text("1").usage(cached(0, 90_000)),
+        FakeAnswer::of_text("2").usage(cached(90_010, 100)),
+        FakeAnswer::of_text("3").usage(cached(0, 90_200)),
     ];
     for shown in [true, false] {
         let bench = SessionBench::new(answers.clone()).settings(json!({"showCacheMissNotices": shown}));
@@ -515,7 +516,7 @@ async fn a_prompt_that_was_paid_for_again_is_named() {
             session.prompt(text).await;
             notices.extend(session.settled().await.into_iter().filter(|line| line.contains("Cache miss")));
         }
-        let expected = "Cache miss: 9120 prompt tokens were billed again; the provider no longer had it";
+        let expected = "Cache miss: 90120 prompt tokens were billed again; the provider no longer had it";
         assert_eq!(notices.len(), usize::from(shown), "{notices:?}");
         assert!(notices.iter().all(|line| line.contains(expected)), "{notices:?}");
     }

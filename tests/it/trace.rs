@@ -281,6 +281,52 @@ fn usage_counts_every_branch_once_and_a_fork_not_again() {
     assert!(usage_since(root.path(), u64::MAX).is_empty());
 }
 
+/// The missed tokens of each answer of a session: `(entry, after, input, read, written)`, or another entry.
+#[test]
+fn what_missed_the_cache_is_counted_along_each_branch() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("2026_s1.jsonl");
+    let header = json!({"type": "session", "version": 3, "id": "s1", "timestamp": "", "cwd": "/w"});
+    let usage = |[input, read, written]: [u64; 3]| {
+        json!({"input": input, "output": 1, "cacheRead": read, "cacheWrite": written, "totalTokens": 0, "cost": {
+            "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}})
+    };
+    let answer = |id: &str, after: &str, tokens: [u64; 3]| {
+        json!({"type": "message", "id": id, "parentId": after, "timestamp": "", "message": {"role": "assistant",
+            "content": [], "provider": "p", "model": "m", "usage": usage(tokens)}})
+    };
+    let warm = json!({"type": "usage", "id": "w", "parentId": "a3", "timestamp": "", "kind": "cache_warm",
+        "provider": "p", "model": "m", "usage": usage([0, 30_000, 10_000])});
+    let lines = [
+        header,
+        json!({"type": "message", "id": "u", "parentId": null, "timestamp": "", "message": {"role": "user"}}),
+        // No cache was reported, so nothing was missed.
+        answer("a0", "u", [9_000, 0, 0]),
+        answer("a1", "a0", [50, 0, 20_000]),
+        answer("a2", "a1", [100, 20_050, 0]),
+        answer("a3", "a2", [20_500, 0, 0]),
+        // A failed request sends nothing.
+        answer("f", "a3", [0, 0, 0]),
+        // From an earlier entry: what came after that was not part of the prompt.
+        answer("b1", "a1", [5_000, 20_050, 0]),
+        warm,
+        answer("a4", "w", [10_000, 30_000, 10_000]),
+        // Less than the parts in which caches keep prompts.
+        answer("a5", "a4", [1_024, 48_976, 0]),
+        json!({"type": "compaction", "id": "c", "parentId": "a5", "timestamp": "", "usage": usage([9_000, 0, 0]),
+            "summary": "s", "firstKeptEntryId": "a5", "tokensBefore": 50_000}),
+        answer("a6", "c", [30_000, 0, 0]),
+    ];
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    fs::write(&path, lines.join("\n")).unwrap();
+    let records = read_usage(&path).unwrap();
+    let missed = |id: &str| records.iter().find(|record| record.entry == id).unwrap().missed_tokens;
+    let ids = ["a0", "a1", "a2", "a3", "f", "b1", "w", "a4", "a5", "c", "a6"];
+    assert_eq!(ids.map(missed), [0, 9_000, 0, 20_150, 0, 0, 0, 10_000, 0, 0, 0]);
+    let report = UsageReport::of(&records, &Zone::utc(), |_| None);
+    assert_eq!((report.total.cache_misses, report.total.cache_missed_tokens), (3, 39_150));
+}
+
 #[tokio::test]
 async fn usage_of_a_running_session_is_read_from_its_file() {
     let usage = Usage { input: 1_000, output: 10, ..Usage::default() };

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::ai::{Cost, Quota};
 use crate::session::{
-    CacheWarmth, Services, SessionState, UsageRecord, UsageReport, UsageSum, WarmingCosts, WarmingStatus,
-    read_quotas, read_usage, usage_since,
+    CacheWarmth, Services, SessionState, Totals, UsageRecord, UsageReport, UsageSum, WarmingCosts,
+    WarmingStatus, read_quotas, read_usage, usage_since,
 };
 use crate::util::clock::Zone;
 use crate::util::counted;
 use crate::util::paths;
 
-use super::super::usage::{quota_line, rate_line, savings_line, usd};
+use super::super::usage::{misses_line, quota_line, rate_line, savings_line, usd};
 use super::effects::Effects;
 use super::footer::tokens_short;
 use super::msg::EffectDone;
@@ -44,13 +44,32 @@ pub(in super::super) fn session_report(services: &Services, root: &Path, state: 
     let path = state.path.as_deref().filter(|_| state.on_disk);
     let records = path.and_then(|path| read_usage(path).ok()).unwrap_or_default();
     let today = usage_since(root, zone.day_start(now_ms, 0));
-    let usage = SessionUsage {
+    let mut usage = SessionUsage {
         last_turn: records.last().map(|record| record.turn.clone()).unwrap_or_default(),
         session: UsageReport::of(&records, &zone, rates),
         today: UsageReport::of(&today, &zone, rates),
         quota: read_quotas(&services.dirs, &services.quotas).remove(&state.model.provider),
     };
+    if path.is_none() {
+        usage.session.total = without_file(&state.totals);
+    }
     describe(state, &usage, now_ms, &zone, services.dirs.home.as_deref())
+}
+
+/// What is known of a session that is not saved.
+fn without_file(totals: &Totals) -> UsageSum {
+    let requests = totals.n_assistant as u64;
+    let plan_requests = if totals.on_plan && totals.cost_usd == 0.0 { requests } else { 0 };
+    UsageSum {
+        requests,
+        plan_requests,
+        input: totals.input,
+        output: totals.output,
+        cache_read: totals.cache_read,
+        cache_write: totals.cache_write,
+        cost_usd: totals.cost_usd,
+        ..UsageSum::default()
+    }
 }
 
 /// What was read about costs.
@@ -84,9 +103,11 @@ fn describe(
         (
             "Messages",
             format!(
-                "{} from you, {}, {}",
+                "{} ({} from you, {} with {}, {})",
+                totals.n_user + totals.n_assistant + totals.n_tool_results,
                 totals.n_user,
                 counted(totals.n_assistant as u64, "answer"),
+                counted(totals.n_tool_calls as u64, "tool call"),
                 counted(totals.n_tool_results as u64, "tool result")
             ),
         ),
@@ -106,7 +127,14 @@ fn describe(
         rows.push(("Damaged", format!("lines {} of the file could not be read", lines.join(", "))));
     }
     let report = &usage.session;
-    rows.extend(savings_line(&report.total).map(|line| ("Cache", line)));
+    rows.extend(savings_line(&report.total).map(|line| {
+        let written = match report.total.cache_write {
+            0 => String::new(),
+            tokens => format!("; {} tokens written to it", tokens_short(tokens)),
+        };
+        ("Cache", line + &written)
+    }));
+    rows.extend(misses_line(&report.total).map(|line| ("Cache misses", line)));
     rows.push(("Cache warming", warming_line(session, now_ms)));
     rows.extend(rate_line(report).map(|line| ("Rate", line)));
     rows.extend(usage.quota.as_ref().map(|quota| ("Limits", quota_line(quota, now_ms, zone))));
@@ -144,7 +172,7 @@ fn costs(session: &SessionState, usage: &SessionUsage) -> String {
         ("Other branches".to_owned(), &report.other_branches),
         ("Session".to_owned(), &report.total),
         ("Today, this directory".to_owned(), usage.today.by_project.get(&project).unwrap_or(&empty)),
-        ("Today, all directories".to_owned(), &usage.today.total),
+        ("Today, everywhere".to_owned(), &usage.today.total),
     ];
     // Equal sums need one row.
     if report.other_branches.requests == 0 {
@@ -158,7 +186,7 @@ fn costs(session: &SessionState, usage: &SessionUsage) -> String {
     let rows: Vec<String> = (sums.iter().filter(|(_, sum)| sum.requests > 0))
         .map(|(name, sum)| {
             let input = sum.input.saturating_add(sum.cache_write);
-            let counts = [input, sum.cache_read, sum.output].map(tokens_short);
+            let counts = [input, sum.cache_read, sum.output, sum.tokens()].map(tokens_short);
             let cost = if sum.plan_requests == sum.requests { "plan".to_owned() } else { usd(sum.cost_usd) };
             format!("| {name} | {} | {} | {cost} |", sum.requests, counts.join(" | "))
         })
@@ -167,7 +195,7 @@ fn costs(session: &SessionState, usage: &SessionUsage) -> String {
         return "No request was made yet.".to_owned();
     }
     format!(
-        "| Usage | Requests | Input | Cached | Output | Cost |\n|---|--:|--:|--:|--:|--:|\n{}\n\n{}",
+        "| Usage | Requests | Input | Cached | Output | Total | Cost |\n|---|--:|--:|--:|--:|--:|--:|\n{}\n\n{}",
         rows.join("\n"),
         "`pi usage` adds up days, models and directories."
     )
@@ -197,6 +225,7 @@ pub(super) mod tests {
                 "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost },
             }))
             .unwrap(),
+            missed_tokens: 0,
         }
     }
 
@@ -245,6 +274,15 @@ pub(super) mod tests {
         check(WarmingStatus::Planned { at_ms: 500 }, None, "idle: next request within a minute");
         check(WarmingStatus::Sending, None, "idle: asking the provider now");
         check(WarmingStatus::Stopped(NotWarmed::Plan), None, "idle: a plan pays for the requests");
+    }
+
+    #[test]
+    fn a_session_that_is_not_saved_has_its_totals() {
+        let totals = Totals { n_assistant: 2, input: 7, output: 5, cost_usd: 0.5, ..Totals::default() };
+        let sum = without_file(&totals);
+        assert_eq!((sum.requests, sum.plan_requests, sum.tokens(), sum.cost_usd), (2, 0, 12, 0.5));
+        let on_plan = without_file(&Totals { on_plan: true, cost_usd: 0.0, ..totals });
+        assert_eq!(on_plan.plan_requests, 2);
     }
 
     #[test]

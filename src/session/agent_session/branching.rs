@@ -122,7 +122,9 @@ impl<'s> Branching<'s> {
         let session = &mut *self.session;
         // It was there when it was looked for, and entries do not go away.
         session.log.move_leaf(departure.leaf.as_ref());
+        session.cache.on_prefix_change("the session continued at another entry");
         if let Some(Summary { text, usage }) = summary {
+            session.cache.on_summary();
             let cost_usd = usage.cost.total;
             session.append(EntryBody::BranchSummary(Box::new(BranchSummary {
                 from_id: departure.from.map_or_else(|| "root".to_owned(), |id| id.to_string()),
@@ -136,7 +138,6 @@ impl<'s> Branching<'s> {
                 session.outbox.notice(NoticeLevel::Info, format!("Writing the summary cost ${cost_usd:.4}."));
             }
         }
-        session.cache.on_prefix_change("the session continued at another entry");
         note_context(session);
         session.publish();
         let branch = session.log.opened(TAIL_ENTRIES);

@@ -325,7 +325,7 @@ impl<'s> Compacting<'s> {
         })));
         // The next answer counts what is left.
         session.run.estimate_context(None);
-        session.cache.on_prefix_change("the conversation was compacted");
+        session.cache.on_summary();
         if cost_usd > 0.0 {
             session.outbox.notice(NoticeLevel::Info, format!("Writing the summary cost ${cost_usd:.4}."));
         }

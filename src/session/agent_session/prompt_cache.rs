@@ -15,17 +15,18 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::ai::{
-    AssistantMessage, ContentBlock, Credential, Message, Model, Provider, Request, StreamEvent,
+    AssistantMessage, ContentBlock, Credential, Message, Model, Provider, Request, StreamEvent, is_flat_rate,
     shortest_answer,
 };
 use crate::config::{CacheWarmingMode, LiveSettings};
 
 use super::super::cache_warming::{self, CachedPrompt, NotWarmed, Stage, WarmingCosts, WarmingStatus};
-use super::super::cache_watch::{self, CacheWatch, Miss};
+use super::super::cache_watch::{self, CacheWatch};
 use super::super::event::NoticeLevel;
 use super::super::outbox::Outbox;
 use super::super::services::Services;
 use super::super::state::SessionState;
+use super::super::usage::billed_again_usd;
 
 /// What the provider caches of the conversation.
 pub(super) struct PromptCache {
@@ -148,10 +149,15 @@ impl PromptCache {
         let kept_ms = cache_watch::kept_ms(model, self.services.long_cache);
         let miss = self.watch.answered(answer, messages, kept_ms);
         let is_shown = self.settings.get().values.show_cache_miss_notices;
-        if let Some(Miss { tokens, cause }) = miss.filter(|_| is_shown) {
-            let reason = cause.describe();
-            let text = format!("Cache miss: {tokens} prompt tokens were billed again; {reason}.");
-            self.outbox.notice(NoticeLevel::Info, text);
+        if let Some(miss) = miss.filter(|_| is_shown) {
+            let cost_usd = if is_flat_rate(&answer.provider, &answer.usage) {
+                0.0
+            } else {
+                billed_again_usd(&answer.usage, miss.tokens, Some(&model.cost))
+            };
+            if let Some(text) = miss.describe(cost_usd) {
+                self.outbox.notice(NoticeLevel::Info, text);
+            }
         }
         let asked = self.asked.take().filter(|_| !answer.is_failed());
         let Some(Asked { request, answer_cap, at_ms }) = asked else { return };
@@ -177,6 +183,12 @@ impl PromptCache {
     /// Records that an earlier part of the conversation has changed.
     pub(super) fn on_prefix_change(&mut self, what: &'static str) {
         self.watch.rewritten(what);
+        self.stop(NotWarmed::Changed);
+    }
+
+    /// Records that the conversation begins with a summary now.
+    pub(super) fn on_summary(&mut self) {
+        self.watch.summarized();
         self.stop(NotWarmed::Changed);
     }
 

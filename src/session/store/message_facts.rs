@@ -17,6 +17,8 @@ pub(super) struct MessageFacts<'a> {
     /// Of answers only: there is something to read in it.
     has_text: bool,
     has_failed: bool,
+    /// Calls of tools in it.
+    pub(super) n_calls: usize,
 }
 
 impl MessageFacts<'_> {
@@ -68,7 +70,8 @@ impl<'de> Visitor<'de> for FactsVisitor {
                 Field::Usage => facts.usage = map.next_value()?,
                 // Tool results can be large, and nothing depends on what they say.
                 Field::Content if facts.role == "assistant" => {
-                    facts.has_text = map.next_value::<HasText>()?.0;
+                    let content: Content = map.next_value()?;
+                    (facts.has_text, facts.n_calls) = (content.has_text, content.n_calls);
                 }
                 Field::StopReason => {
                     let reason: Option<Name<'de>> = map.next_value()?;
@@ -84,67 +87,77 @@ impl<'de> Visitor<'de> for FactsVisitor {
     }
 }
 
-/// Whether content has something to read: a text that is not blank, or a block with one.
-struct HasText(bool);
+/// What there is in content, in a block of it, or in a field of that.
+#[derive(Default)]
+struct Content {
+    /// Something to read: a text that is not blank, or a block with one.
+    has_text: bool,
+    /// The word that marks a block as a call.
+    is_call: bool,
+    n_calls: usize,
+}
 
-impl<'de> Deserialize<'de> for HasText {
+impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }
 
-struct TextVisitor;
+struct ContentVisitor;
 
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = HasText;
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("content")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<HasText, E> {
-        Ok(HasText(!text.trim().is_empty()))
+    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+        Ok(Content { has_text: !text.trim().is_empty(), is_call: text == "toolCall", n_calls: 0 })
     }
 
-    fn visit_unit<E>(self) -> Result<HasText, E> {
-        Ok(HasText(false))
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::default())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<HasText, E> {
-        Ok(HasText(false))
+    fn visit_bool<E>(self, _: bool) -> Result<Content, E> {
+        Ok(Content::default())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<HasText, E> {
-        Ok(HasText(false))
+    fn visit_u64<E>(self, _: u64) -> Result<Content, E> {
+        Ok(Content::default())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<HasText, E> {
-        Ok(HasText(false))
+    fn visit_i64<E>(self, _: i64) -> Result<Content, E> {
+        Ok(Content::default())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<HasText, E> {
-        Ok(HasText(false))
+    fn visit_f64<E>(self, _: f64) -> Result<Content, E> {
+        Ok(Content::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<HasText, A::Error> {
-        let mut has_text = false;
-        while let Some(HasText(is_text)) = blocks.next_element()? {
-            has_text |= is_text;
+    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Content, A::Error> {
+        let mut content = Content::default();
+        while let Some(Content { has_text, n_calls, .. }) = blocks.next_element()? {
+            content.has_text |= has_text;
+            content.n_calls += n_calls;
         }
-        Ok(HasText(has_text))
+        Ok(content)
     }
 
-    /// A block: of those that are stored only texts have a field of this name.
-    fn visit_map<A: MapAccess<'de>>(self, mut block: A) -> Result<HasText, A::Error> {
-        let mut has_text = false;
+    /// A block: of those that are stored only texts have a field `text`.
+    fn visit_map<A: MapAccess<'de>>(self, mut block: A) -> Result<Content, A::Error> {
+        let mut content = Content::default();
         while let Some(Name(key)) = block.next_key()? {
-            if key == "text" {
-                has_text |= block.next_value::<HasText>()?.0;
-            } else {
-                let IgnoredAny = block.next_value()?;
+            match key.as_ref() {
+                "text" => content.has_text |= block.next_value::<Content>()?.has_text,
+                "type" => content.n_calls += usize::from(block.next_value::<Content>()?.is_call),
+                _ => {
+                    let IgnoredAny = block.next_value()?;
+                }
             }
         }
-        Ok(HasText(has_text))
+        Ok(content)
     }
 }
 
@@ -160,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_text_is_silent_unless_it_failed() {
+    fn an_answer_without_text_is_silent_unless_it_failed_and_its_calls_are_counted() {
         check(
             r#"{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x","arguments":{"text":"t"}}]}"#,
             true,
@@ -173,6 +186,18 @@ mod tests {
         check(r#"{"role":"assistant","content":"plain"}"#, false);
         check(r#"{"role":"assistant","content":[],"stopReason":"aborted"}"#, false);
         check(r#"{"role":"user","content":[]}"#, false);
+        for (content, n_calls) in [
+            (r#"[{"type":"toolCall"},{"type":"text","text":"toolCall"},{"name":"x","type":"toolCall"}]"#, 2),
+            (r#""toolCall""#, 0),
+            (r#"[{"type":3},{"type":["toolCall"]},{"type":"thinking","thinking":"toolCall"}]"#, 0),
+        ] {
+            let message = format!(r#"{{"role":"assistant","content":{content}}}"#);
+            assert_eq!(
+                serde_json::from_str::<MessageFacts<'_>>(&message).unwrap().n_calls,
+                n_calls,
+                "{content}"
+            );
+        }
         for odd in ["null", "3", "-1", "0.5", "true", "[[1,null]]", "{}", r#"[{"text":{"a":1}}]"#] {
             check(&format!(r#"{{"role":"assistant","content":{odd},"stopReason":null}}"#), true);
         }

@@ -25,7 +25,7 @@ use super::tree::{EntryKind, Gap, Location, Node, Tree};
 pub(in crate::session) const SUFFIX: &str = ".outline";
 
 /// Begins every outline; the number changes with the meaning of the rest.
-const MAGIC: &str = "pi-session-outline 1 ";
+const MAGIC: &str = "pi-session-outline 2 ";
 /// Larger files are not pi's.
 const MAX_BYTES: u64 = 1 << 30;
 
@@ -48,7 +48,7 @@ struct Head {
 struct StoredTotals {
     tokens: [u64; 4],
     cost_usd_bits: u64,
-    messages: [usize; 3],
+    messages: [usize; 4],
     on_plan: bool,
 }
 
@@ -58,7 +58,7 @@ impl From<&Totals> for StoredTotals {
         Self {
             tokens: [input, output, cache_read, cache_write],
             cost_usd_bits: cost_usd.to_bits(),
-            messages: [totals.n_user, totals.n_assistant, totals.n_tool_results],
+            messages: [totals.n_user, totals.n_assistant, totals.n_tool_calls, totals.n_tool_results],
             on_plan,
         }
     }
@@ -67,7 +67,7 @@ impl From<&Totals> for StoredTotals {
 impl From<StoredTotals> for Totals {
     fn from(stored: StoredTotals) -> Self {
         let [input, output, cache_read, cache_write] = stored.tokens;
-        let [n_user, n_assistant, n_tool_results] = stored.messages;
+        let [n_user, n_assistant, n_tool_calls, n_tool_results] = stored.messages;
         let cost_usd = f64::from_bits(stored.cost_usd_bits);
         let on_plan = stored.on_plan;
         Self {
@@ -78,6 +78,7 @@ impl From<StoredTotals> for Totals {
             cost_usd,
             n_user,
             n_assistant,
+            n_tool_calls,
             n_tool_results,
             on_plan,
         }

@@ -642,7 +642,10 @@ impl Facts {
             }
             match message.role.as_ref() {
                 "user" => self.totals.n_user += 1,
-                "assistant" => self.totals.n_assistant += 1,
+                "assistant" => {
+                    self.totals.n_assistant += 1;
+                    self.totals.n_tool_calls += message.n_calls;
+                }
                 "toolResult" => self.totals.n_tool_results += 1,
                 _ => {}
             }

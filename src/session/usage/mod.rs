@@ -23,5 +23,7 @@
 mod record;
 mod sum;
 
+pub(super) use record::CACHE_GRAIN_TOKENS;
 pub use record::{UsageRecord, read_usage, read_usage_since, usage_since};
+pub(super) use sum::billed_again_usd;
 pub use sum::{UsageReport, UsageSum};

@@ -14,6 +14,10 @@ use crate::util::clock;
 
 use super::super::store::{OpenError, read_header, session_files};
 
+/// Caches keep prompts in parts; so many tokens of the end may be missing without a miss. The
+/// original counts from here.
+pub(in crate::session) const CACHE_GRAIN_TOKENS: u64 = 1_024;
+
 /// The usage of one request: an answer, a summary, or a request outside the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageRecord {
@@ -35,6 +39,9 @@ pub struct UsageRecord {
     pub model: String,
     /// Tokens and dollars.
     pub usage: Usage,
+    /// Prompt tokens that the request before it on the branch had sent too, but that did not
+    /// come from the cache. 0 for few, after a summary, and if no cache was reported.
+    pub missed_tokens: u64,
 }
 
 /// The usage of all requests of the session in `path`, in file order, all branches
@@ -99,6 +106,11 @@ fn modified_ms(metadata: &fs::Metadata) -> u64 {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {
+    #[serde(rename = "type", borrow, default)]
+    entry_type: Cow<'a, str>,
+    /// Of usage outside the conversation.
+    #[serde(borrow, default)]
+    kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -127,12 +139,36 @@ struct LineMessage<'a> {
     model: Option<Cow<'a, str>>,
 }
 
+/// A prompt that a provider may have cached.
+#[derive(Debug, Clone, Copy, Default)]
+struct SentPrompt {
+    tokens: u64,
+    /// Whether it, or one before it, was read from a cache or written to one.
+    is_cached: bool,
+}
+
+impl SentPrompt {
+    /// The prompt of the next request, and how many tokens of this one it paid for again.
+    fn then(self, usage: &Usage) -> (Self, u64) {
+        let tokens = usage.prompt_tokens();
+        if tokens == 0 {
+            return (self, 0);
+        }
+        let is_cached = self.is_cached || usage.cache_read > 0 || usage.cache_write > 0;
+        let missed = self.tokens.min(tokens).saturating_sub(usage.cache_read);
+        let counts = is_cached && missed > CACHE_GRAIN_TOKENS;
+        (Self { tokens, is_cached }, if counts { missed } else { 0 })
+    }
+}
+
 #[derive(Default)]
 struct FileUsage {
     records: Vec<UsageRecord>,
     parents: HashMap<String, Option<String>>,
     /// The latest user message at or above each entry.
     turns: HashMap<String, String>,
+    /// The prompt of the latest request at or above each entry.
+    prompts: HashMap<String, SentPrompt>,
     /// Model of the latest answer, for summaries, which do not name theirs.
     model: (String, String),
     leaf: Option<String>,
@@ -158,8 +194,18 @@ impl FileUsage {
         if let Some(model) = model {
             self.model = model;
         }
+        let before = parent.as_ref().and_then(|parent| self.prompts.get(parent)).copied();
+        let mut prompt = match line.entry_type.as_ref() {
+            // The next prompt is another one.
+            "compaction" | "branch_summary" => SentPrompt::default(),
+            _ => before.unwrap_or_default(),
+        };
+        let (is_answer, mut missed_tokens) = (role == Some("assistant"), 0);
         if let Some(usage) = message.and_then(|message| message.usage.as_ref()).or(line.usage.as_ref()) {
             let (provider, model) = self.model.clone();
+            if is_answer || line.kind.as_deref() == Some("cache_warm") {
+                (prompt, missed_tokens) = prompt.then(usage);
+            }
             self.records.push(UsageRecord {
                 time_ms: line.timestamp.as_deref().and_then(clock::parse_iso8601).unwrap_or_default(),
                 session: session.to_owned(),
@@ -170,9 +216,11 @@ impl FileUsage {
                 provider,
                 model,
                 usage: usage.clone(),
+                missed_tokens: if is_answer { missed_tokens } else { 0 },
             });
         }
         self.turns.insert(id.clone(), turn);
+        self.prompts.insert(id.clone(), prompt);
         self.parents.insert(id.clone(), parent);
         self.leaf = Some(id);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::ai::{Cost, is_flat_rate};
+use crate::ai::{Cost, Usage, is_flat_rate};
 use crate::util::clock::Zone;
 
 use super::record::UsageRecord;
@@ -33,6 +33,12 @@ pub struct UsageSum {
     /// What the prompts would have cost in addition without a cache; negative if writing to
     /// the cache cost more than reading from it saved.
     pub cache_savings_usd: f64,
+    /// Requests whose prompts missed the cache.
+    pub cache_misses: u64,
+    /// Prompt tokens that were billed again because of that.
+    pub cache_missed_tokens: u64,
+    /// What they cost more than from the cache, in US dollars.
+    pub cache_missed_usd: f64,
 }
 
 impl UsageSum {
@@ -44,11 +50,16 @@ impl UsageSum {
         self.output = self.output.saturating_add(usage.output);
         self.cache_read = self.cache_read.saturating_add(usage.cache_read);
         self.cache_write = self.cache_write.saturating_add(usage.cache_write);
+        if record.missed_tokens > 0 {
+            self.cache_misses += 1;
+            self.cache_missed_tokens = self.cache_missed_tokens.saturating_add(record.missed_tokens);
+        }
         if is_flat_rate(&record.provider, usage) {
             self.plan_requests += 1;
             return;
         }
         self.cost_usd += usage.cost.total;
+        self.cache_missed_usd += billed_again_usd(usage, record.missed_tokens, rates);
         if let Some(rates) = rates {
             let read = usage.cache_read as f64 * rates.input / 1e6 - usage.cost.cache_read;
             let write = usage.cost.cache_write - usage.cache_write as f64 * rates.input / 1e6;
@@ -67,6 +78,21 @@ impl UsageSum {
         let prompt = self.input.saturating_add(self.cache_read).saturating_add(self.cache_write);
         (prompt > 0).then(|| self.cache_read as f64 / prompt as f64)
     }
+}
+
+/// What `missed` tokens of the prompt cost more than from the cache, in US dollars. `rates` are
+/// those of the model, if known.
+pub(in crate::session) fn billed_again_usd(usage: &Usage, missed: u64, rates: Option<&Cost>) -> f64 {
+    let paid_tokens = usage.input.saturating_add(usage.cache_write);
+    if missed == 0 || paid_tokens == 0 {
+        return 0.0;
+    }
+    let paid = (usage.cost.input + usage.cost.cache_write) / paid_tokens as f64;
+    let read = match usage.cache_read {
+        0 => rates.map_or(0.0, |rates| rates.cache_read / 1e6),
+        tokens => usage.cost.cache_read / tokens as f64,
+    };
+    missed as f64 * (paid - read).max(0.0)
 }
 
 /// Usage by every criterion. Keys are ids; days are `YYYY-MM-DD`, models
@@ -143,7 +169,6 @@ fn hours_of_work(records: &[UsageRecord]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ai::Usage;
 
     fn record(time_min: u64, provider: &str, cost: f64) -> UsageRecord {
         let mut usage = Usage { input: 100, output: 10, cache_read: 1_000_000, ..Usage::default() };
@@ -158,6 +183,7 @@ mod tests {
             provider: provider.to_owned(),
             model: "m".to_owned(),
             usage,
+            missed_tokens: 0,
         }
     }
 
@@ -176,6 +202,34 @@ mod tests {
         let rates = Cost { input: 5.0, ..Cost::default() };
         let report = UsageReport::of(&[record(0, "anthropic", 2.0)], &Zone::utc(), |_| Some(rates.clone()));
         assert!((report.total.cache_savings_usd - 4.5).abs() < 1e-9, "{report:?}");
+    }
+
+    #[test]
+    fn what_missed_the_cache_costs_the_difference_to_reading_it() {
+        let usage = |input: u64, read: u64, write: u64| {
+            let mut usage = Usage { input, cache_read: read, cache_write: write, ..Usage::default() };
+            usage.cost.input = input as f64 * 5e-6;
+            usage.cost.cache_read = read as f64 * 0.5e-6;
+            usage.cost.cache_write = write as f64 * 6e-6;
+            usage
+        };
+        let rates = Cost { cache_read: 0.5, ..Cost::default() };
+        let check = |usage: &Usage, rates: Option<&Cost>, expected: f64| {
+            let found = billed_again_usd(usage, 1_000_000, rates);
+            assert!((found - expected).abs() < 1e-9, "{usage:?}: {found}");
+        };
+        check(&usage(1_000_000, 0, 0), Some(&rates), 4.5);
+        check(&usage(1_000_000, 0, 0), None, 5.0);
+        check(&usage(0, 2_000_000, 1_000_000), None, 5.5);
+        check(&usage(500_000, 2_000_000, 500_000), None, 5.0);
+        check(&usage(0, 1_000_000, 0), None, 0.0);
+        let mut plan = record(0, "github-copilot", 9.0);
+        plan.missed_tokens = 100_000;
+        let mut paid = plan.clone();
+        paid.provider = "anthropic".to_owned();
+        let report = UsageReport::of(&[plan, paid], &Zone::utc(), |_| None);
+        assert_eq!((report.total.cache_misses, report.total.cache_missed_tokens), (2, 200_000));
+        assert_eq!(report.by_model["github-copilot/m"].cache_missed_usd, 0.0);
     }
 
     #[test]
