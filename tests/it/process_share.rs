@@ -81,6 +81,10 @@ async fn a_session_is_shared_as_a_secret_gist_after_a_question() {
     pty.keys("\x1b[B\r");
     pty.wait_text("Share URL: https://viewer.test/#ab12");
     pty.wait_text("Gist: https://gist.github.com/me/ab12");
+    // No notice takes their place.
+    pty.keys("/unpin\r");
+    pty.wait_text("No message is pinned.");
+    pty.wait_text("Gist: https://gist.github.com/me/ab12");
     let log = gh_log(&home);
     let created = log.lines().last().unwrap().strip_prefix("gist create --public=false ").unwrap();
     assert!(created.ends_with("/session.html"), "{log}");

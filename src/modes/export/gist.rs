@@ -55,6 +55,11 @@ impl Gist {
     pub(in super::super) fn lines(&self) -> [String; 2] {
         [format!("Share URL: {}", self.page_url), format!("Gist: {}", self.url)]
     }
+
+    /// The same with links.
+    pub(in super::super) fn markdown(&self) -> String {
+        format!("Share URL: <{}>\nGist: <{}>", self.page_url, self.url)
+    }
 }
 
 impl GistShare {

@@ -58,7 +58,8 @@ pub(super) fn on_done(app: &mut App, done: ShareDone) {
     app.dialogs.on_share(&done);
     match done {
         ShareDone::Checked(_) => {}
-        ShareDone::Shared(gist) => app.tell(&gist.lines().join("\n")),
+        // Unlike a notice, it is replaced by nothing, and its addresses are links.
+        ShareDone::Shared(gist) => app.transcript.text(&gist.markdown()),
         ShareDone::Failed(error) => app.refuse_command("share", &error),
         ShareDone::Cancelled => app.tell(SHARING_CANCELLED),
     }
