@@ -3,6 +3,7 @@
 use crate::config::{self, EffectiveSettings, StartDisplay};
 use crate::session::OpenSession;
 use crate::util::embedded::embedded_text;
+use crate::util::manual;
 
 use super::InteractiveStart;
 
@@ -19,8 +20,8 @@ pub(super) enum News {
 }
 
 /// All changes, as Markdown.
-pub(super) fn whole() -> &'static str {
-    TEXT
+pub(super) fn whole() -> String {
+    manual::with_joined_lines(TEXT)
 }
 
 /// The news since the version the user has seen; remembers that they were seen. A first start
@@ -42,7 +43,7 @@ pub(super) fn take_news(start: &InteractiveStart, settings: &EffectiveSettings) 
         since(TEXT, seen.as_deref()?, VERSION).filter(|_| values.start_display != StartDisplay::Nothing)?;
     Some(match values.collapse_changelog {
         true => News::Line(format!("pi is now version {VERSION}; /changelog shows what changed")),
-        false => News::Whole(format!("# What is new in pi\n\n{news}")),
+        false => News::Whole(manual::with_joined_lines(&format!("# What is new in pi\n\n{news}"))),
     })
 }
 

@@ -48,7 +48,7 @@ mod usage;
 mod user_bash;
 
 pub use crate::util::clock::Clock;
-pub use agent_session::start;
+pub use agent_session::{RETRY_CANCELLED, start};
 pub use budget::BudgetPeriod;
 pub use builder::{BuildError, SessionBuilder};
 pub use cache_warming::{CacheWarmth, NotWarmed, WarmingCosts, WarmingStatus};

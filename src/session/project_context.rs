@@ -291,7 +291,7 @@ fn untrusted(
             Some((
                 NoticeLevel::Info,
                 format!(
-                    "{left_out} {are} not loaded because this folder isn't trusted; trust it, or use --approve"
+                    "{left_out} {are} not loaded because this folder isn't trusted; use /trust or --approve"
                 ),
             ))
         }
@@ -337,13 +337,13 @@ mod tests {
                     trusted; --approve loads them";
         check(Trust::Unasked, &both, &[], Some((NoticeLevel::Warning, text)));
         let text = "Skills in .pi/skills, ~/.agents/skills are not loaded because this folder isn't \
-                    trusted; trust it, or use --approve";
+                    trusted; use /trust or --approve";
         check(Trust::Refused, &both, &[], Some((NoticeLevel::Info, text)));
         check(Trust::Trusted, &both, &["/h/p/AGENTS.md"], None);
         check(Trust::Undecided, &both, &["/h/p/AGENTS.md"], None);
         check(Trust::Unasked, &["/h/p/.pi/mcp.json"], &[], None);
-        let text = "Prompt templates in .pi/prompts are not loaded because this folder isn't trusted; trust \
-                    it, or use --approve";
+        let text = "Prompt templates in .pi/prompts are not loaded because this folder isn't trusted; use \
+                    /trust or --approve";
         check(Trust::Refused, &["/h/p/.pi/prompts"], &[], Some((NoticeLevel::Info, text)));
         let text = "system prompts in .pi/SYSTEM.md are not loaded because this folder isn't trusted; \
                     --approve loads them";
@@ -355,7 +355,7 @@ mod tests {
                     trusted; --approve loads it";
         check(Trust::Unasked, &[], &["/h/p/AGENTS.md"], Some((NoticeLevel::Warning, text)));
         let text = "Skills in .pi/skills and AGENTS.md, which links to ~/secret, are not loaded because \
-                    this folder isn't trusted; trust it, or use --approve";
+                    this folder isn't trusted; use /trust or --approve";
         check(Trust::Refused, &both[..1], &["/h/p/AGENTS.md"], Some((NoticeLevel::Info, text)));
     }
 }

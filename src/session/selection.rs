@@ -68,8 +68,8 @@ impl ModelPreferences {
 /// Chooses for a session whose branch selected `selected`. Also returns a notice
 /// about the choice.
 ///
-/// The order: the command line, the session's own model, the first of the scope,
-/// the default of the settings, the default model of the first provider with a
+/// The order: the command line, the session's own model, the default of the settings if
+/// the scope has it, the first of the scope, the default of the settings, the default model of the first provider with a
 /// key, the demo model. The demo model is chosen only if no provider is set up,
 /// unless the command line names it.
 pub(super) fn initial(
@@ -92,7 +92,7 @@ pub(super) fn initial(
         .model
         .clone()
         .or(restored)
-        .or_else(|| first_scoped(preferences, catalog, usable))
+        .or_else(|| from_scope(preferences, catalog, usable))
         .or_else(|| from_settings(preferences, catalog, &is_usable))
         .or_else(|| first_usable(catalog, usable))
         .or_else(|| catalog.get(DEMO_PROVIDER, "pi").cloned())
@@ -138,13 +138,19 @@ fn first_usable(catalog: &Catalog, usable: &dyn Fn(&ProviderInfo) -> bool) -> Op
     providers.into_iter().find_map(|provider| default_of(catalog, &provider.id))
 }
 
-fn first_scoped(
+/// The default of the settings if it is in the scope, otherwise the first of the scope.
+fn from_scope(
     preferences: &ModelPreferences,
     catalog: &Catalog,
     usable: &dyn Fn(&ProviderInfo) -> bool,
 ) -> Option<Arc<Model>> {
-    let mut scope = preferences.scope.iter().map(|scoped| &scoped.model).filter(|model| !is_demo(model));
-    scope.find(|model| catalog.provider(&model.provider).is_some_and(usable)).cloned()
+    let is_usable = |id: &str| catalog.provider(id).is_some_and(usable);
+    let scope = preferences.scope.iter().map(|scoped| &scoped.model).filter(|model| !is_demo(model));
+    let scope: Vec<&Arc<Model>> = scope.filter(|model| is_usable(&model.provider)).collect();
+    let default = from_settings(preferences, catalog, &is_usable);
+    let default =
+        default.filter(|default| scope.iter().any(|model| model.reference() == default.reference()));
+    default.or_else(|| scope.first().map(|first| Arc::clone(first)))
 }
 
 /// The notice about a model that is not in the catalogue.
@@ -275,6 +281,21 @@ mod tests {
         let deepseek = ("deepseek/deepseek-v4-pro".to_owned(), ThinkingLevel::High);
         let opus = ("anthropic/claude-opus-5-5".to_owned(), ThinkingLevel::Low);
         assert_eq!(seen, [deepseek.clone(), opus.clone(), deepseek, opus]);
+    }
+
+    #[test]
+    fn the_default_of_the_settings_comes_before_others_of_the_scope() {
+        let patterns = ["anthropic/claude-sonnet-5", "deepseek/*"].map(str::to_owned);
+        let (scope, _) = Catalog::builtin().scope(&patterns, &|_| true);
+        let with = |default: &str| {
+            let default_model = Some(default.to_owned());
+            let default_provider = Some("deepseek".to_owned());
+            ModelPreferences { default_provider, default_model, scope: scope.clone(), ..preferences() }
+        };
+        let keys = ["anthropic", "deepseek"];
+        check(&with("deepseek-v4-pro"), None, &keys, "deepseek/deepseek-v4-pro");
+        check(&with("deepseek-v4-pro"), None, &["anthropic"], "anthropic/claude-sonnet-5");
+        check(&with("no-such-model"), None, &keys, "anthropic/claude-sonnet-5");
     }
 
     #[test]

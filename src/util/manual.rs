@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use pulldown_cmark::{Event, Options, Parser};
+
 /// Least share of a question's words, by weight, that its answer has.
 const MIN_SHARE: f64 = 0.5;
 /// Most sections with a word that tells what a section is about wherever it stands.
@@ -75,6 +77,27 @@ pub fn find<'p>(pages: &'p [Page], question: &str, limit: usize) -> Vec<Section<
 pub fn answer<'p>(pages: &'p [Page], question: &str) -> Option<Section<'p>> {
     let best = ranked(pages, question).into_iter().next()?;
     (best.share >= MIN_SHARE && best.is_about).then_some(best.section)
+}
+
+/// The same text with each paragraph on one line: pages are written in lines of their own width, which would
+/// stay lines.
+pub fn with_joined_lines(markdown: &str) -> String {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
+    let mut joined = String::with_capacity(markdown.len());
+    let (mut written, mut break_at) = (0, None);
+    for (event, range) in Parser::new_ext(markdown, options).into_offset_iter() {
+        // Behind a line break is the indentation of the next line.
+        if let Some(at) = break_at.take() {
+            joined.push_str(&markdown[written..at]);
+            joined.push(' ');
+            written = range.start;
+        }
+        if event == Event::SoftBreak {
+            break_at = Some(range.start);
+        }
+    }
+    joined.push_str(&markdown[written..]);
+    joined
 }
 
 /// A section whose heading is a question with the words of another one.
@@ -300,6 +323,15 @@ mod tests {
             text: "# Keys\n\nEvery key, also of themes.\n\n## Changing keys\n\nEdit the file.\n",
         },
     ];
+
+    #[test]
+    fn paragraphs_are_joined_and_everything_else_stays() {
+        let page = "# A\n\nOne line\nand `a\nb` more.\n\n- an item\n  of two lines\n- next\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nx\ny\n```\n\n> said\n> so\n";
+        let joined = "# A\n\nOne line and `a\nb` more.\n\n- an item of two lines\n- next\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nx\ny\n```\n\n> said so\n";
+        assert_eq!(with_joined_lines(page), joined);
+        assert_eq!(with_joined_lines(joined), joined);
+        assert_eq!(with_joined_lines(""), "");
+    }
 
     #[test]
     fn sections_begin_at_headings_outside_code() {

@@ -201,7 +201,7 @@ async fn slash_export_asks_about_secrets_and_writes_what_was_chosen() {
     pty.wait_idle();
     pty.keys("/export\r");
     pty.wait_text("there is nothing to export yet");
-    pty.keys(&format!("\x15use {secret}\r"));
+    pty.keys(&format!("use {secret}\r"));
     pty.wait_text("Noted.");
     pty.wait_idle();
     pty.keys("/export a.pdf\r");

@@ -338,7 +338,7 @@ async fn trust_is_decided_by_number_and_loads_the_skills() {
     // The question that is open is read again.
     ask(&pty, "/trust", "An empty line means: Not now");
     ask(&pty, "5", "It is your turn.");
-    ask(&pty, "/skill:review it", "trust it, or use --approve");
+    ask(&pty, "/skill:review it", "use /trust or --approve");
     ask(&pty, "/trust", "An empty line cancels.");
     ask(&pty, "1", "This folder is trusted.");
     ask(&pty, "/skill:review it", "Done. Your turn.");

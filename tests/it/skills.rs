@@ -186,7 +186,7 @@ async fn a_skill_that_does_not_exist_is_refused_with_the_nearest() {
     let refused =
         session.request(crate::support::session_bench::prompt("/skill:gret x", WhenBusy::Steer)).await;
     let text = "there is no skill \"gret\"; nearest: greet; this folder's skills are not loaded because \
-                it isn't trusted (trust it, or use --approve)";
+                it isn't trusted (use /trust or --approve)";
     assert_eq!(refused.unwrap_err().to_string(), text);
     assert_eq!(bench.provider.requests().len(), 0);
     assert!(!session.path().exists(), "nothing was said");

@@ -73,6 +73,9 @@ fn quote(section: &Section<'_>) -> String {
     let rest = if is_cut { "has the rest of this section" } else { "has the whole page" };
     let heading = section.heading;
     let title = section.page.title();
+    // A question ends with its own mark.
     let place = if heading == title { title.to_owned() } else { format!("{title}: {heading}") };
-    format!("From pi's own pages, **{place}**:\n\n{}\n\n`!pi docs {page}` {rest}.", text.trim_end())
+    let colon = if place.ends_with('?') { "" } else { ":" };
+    let text = manual::with_joined_lines(text.trim_end());
+    format!("From pi's own pages, **{place}**{colon}\n\n{text}\n\n`!pi docs {page}` {rest}.")
 }

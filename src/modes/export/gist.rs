@@ -15,7 +15,7 @@ use crate::util::escapes::without_escapes;
 use crate::util::process::{Command, End, Event, Running};
 use crate::util::worker;
 
-use super::request::{OTHER_SESSION, source};
+use super::request::{OTHER_SESSION, has_messages, source};
 use super::{ExistingFile, ExportFormat};
 
 /// The page of the original that shows gists, unless the user names another one.
@@ -133,7 +133,7 @@ impl GistShare {
 
     fn check_session(&self, state: &SessionState, tree: &SessionTree) -> Result<(), String> {
         // Without an entry the tree belongs to no session.
-        if tree.is_empty() {
+        if !has_messages(tree) {
             return Err("there is nothing to share yet".to_owned());
         }
         let is_same = self.session_id == state.id && self.session_id == tree.session_id();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ai::Extra;
 use crate::session::{
-    Header, SecretReport, Secrets, SessionCommand, SessionHandle, SessionState, SessionTree,
+    EntryKind, Header, SecretReport, Secrets, SessionCommand, SessionHandle, SessionState, SessionTree,
 };
 use crate::util::{paths, worker};
 
@@ -55,7 +55,7 @@ impl FileExport {
         home: Option<&Path>,
     ) -> Result<Exported, String> {
         // Without an entry the tree belongs to no session.
-        if tree.is_empty() {
+        if !has_messages(&tree) {
             return Err("there is nothing to export yet".to_owned());
         }
         if self.session_id != state.id || self.session_id != tree.session_id() {
@@ -87,9 +87,9 @@ impl FileExport {
         let shown = paths::display(&path, home);
         let write = move || source.write_file(format, secrets, 0, &path, ExistingFile::Keep);
         match worker::run("export", write).await.map_err(|error| error.to_string())? {
-            Ok(0) => Ok(Exported::Written(format!("Exported the session to {shown}."))),
+            Ok(0) => Ok(Exported::Written(format!("Exported the session to {shown}"))),
             Ok(n_lost) => Ok(Exported::Written(format!(
-                "Exported the session to {shown}. Entries that could not be read are missing: {n_lost}."
+                "Exported the session, without entries that could not be read ({n_lost}), to {shown}"
             ))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(format!("{shown} exists already; choose another name"))
@@ -97,6 +97,14 @@ impl FileExport {
             Err(error) => Err(format!("cannot write {shown}: {error}")),
         }
     }
+}
+
+/// Whether there is more than a name, a model and the like.
+pub(super) fn has_messages(tree: &SessionTree) -> bool {
+    let is_message = |kind| {
+        matches!(kind, EntryKind::User | EntryKind::Assistant | EntryKind::Bash | EntryKind::OtherMessage)
+    };
+    (0..tree.len()).any(|idx| is_message(tree.entry(idx).kind))
 }
 
 /// What an export of the open session is made of.

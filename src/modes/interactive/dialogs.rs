@@ -77,6 +77,11 @@ impl Dialogs {
         self.open.iter().any(|open| !matches!(open, Open::Trust(_, AskedBy::Session) | Open::Question(_)))
     }
 
+    /// Whether the top one came unasked and has no place for text, which was meant for the editor.
+    pub(super) fn leaves_text(&self) -> bool {
+        matches!(self.open.last(), Some(Open::Trust(_, AskedBy::Session)))
+    }
+
     /// Passes an input to the top dialog.
     pub(super) fn on_input(&mut self, input: &InputEvent, keymap: &Keymap) -> Option<DialogOutcome> {
         let step = self.open.last_mut()?.overlay().handle(input, keymap);

@@ -211,14 +211,14 @@ impl ThemePlaces<'_> {
         missing.map(|name| self.unknown(name, files)).collect()
     }
 
-    /// The themes in files, sorted by name. Blocks.
+    /// The themes in files that can be used, sorted by name. Blocks.
     pub(super) fn own(&self) -> Vec<OwnTheme> {
         let (found, _) = self.all_files();
         let files: Vec<PathBuf> = readable(&found).map(|(_, path)| path.clone()).collect();
         let theme = |name: String| {
             let path = file_of(&name, &files)?.clone();
             let origin = found.iter().find(|(_, found)| *found == path)?.0;
-            Some(OwnTheme { name, path, origin })
+            self.problem(&name, &files).is_none().then_some(OwnTheme { name, path, origin })
         };
         own_names(&files).into_iter().filter_map(theme).collect()
     }
@@ -483,6 +483,7 @@ mod tests {
             let broken: Vec<&str> =
                 listed.iter().filter(|theme| theme.problem.is_some()).map(|theme| &*theme.name).collect();
             assert_eq!(broken, ["color", "cut"]);
+            assert_eq!(names(&places.own()), ["good"]);
             let problems = places.problems("good/drak");
             let [unknown, first, second] = &problems[..] else { panic!("{problems:?}") };
             assert_eq!(

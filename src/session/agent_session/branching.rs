@@ -293,7 +293,7 @@ impl<'s> Branching<'s> {
             blocking(move || copies::export_branch(&*disk, &tree, &header, now_ms, secrets, &path)).await?;
         match written {
             Ok(n_lost) => {
-                self.session.outbox.notice(NoticeLevel::Info, format!("Exported the session to {shown}."));
+                self.session.outbox.notice(NoticeLevel::Info, format!("Exported the session to {shown}"));
                 self.warn_of_lost(n_lost);
                 Ok(Reply::Done)
             }

@@ -74,6 +74,7 @@ use prompt_cache::{CacheInput, PromptCache};
 use prompt_queue::{Enqueued, PromptQueue};
 use questions::{Answered, Questions};
 use reviewing::{DraftedSummary, Reviewing};
+pub use run_state::RETRY_CANCELLED;
 use run_state::{RunInput, RunState};
 use session_log::{LogInput, SessionLog};
 use session_settings::SessionSettings;

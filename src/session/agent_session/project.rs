@@ -103,7 +103,7 @@ impl Project {
         let project: &ProjectState = &self.context.state;
         let is_left_out = self.context.untrusted.is_some() && project.skill_folders().next().is_some();
         if is_left_out && !project.trust.is_trusted() {
-            "; this folder's skills are not loaded because it isn't trusted (trust it, or use --approve)"
+            "; this folder's skills are not loaded because it isn't trusted (use /trust or --approve)"
         } else {
             ""
         }

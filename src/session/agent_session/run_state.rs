@@ -27,7 +27,8 @@ pub(super) struct RunState {
 }
 
 /// The error of retries that the user ended.
-pub(super) const RETRY_CANCELLED: &str = "Retry cancelled";
+/// The final error of retries that were cancelled.
+pub const RETRY_CANCELLED: &str = "Retry cancelled";
 
 /// The session's activity, with the means to stop it.
 enum Activity {

@@ -102,7 +102,7 @@ pub(super) fn open(app: &mut App, kind: ReportKind, out: &mut Vec<Effect>) {
             None
         }
         ReportKind::Changelog => {
-            dialog.show(changelog::whole(), Vec::new());
+            dialog.show(&changelog::whole(), Vec::new());
             None
         }
         ReportKind::Session => Some(ReportEffect::Session),

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::{AssistantMessage, Message, StopReason, empty_answer_text, failure_text, plain_error};
-use crate::session::{BashExecution, Entry, EntryBody, NoticeLevel, Opened, SessionEvent, SessionMessage};
+use crate::session::{
+    BashExecution, Entry, EntryBody, NoticeLevel, Opened, RETRY_CANCELLED, SessionEvent, SessionMessage,
+};
 
 use super::Transcript;
 use super::answer::{StreamingAnswer, finish_thinking, show_block};
@@ -205,7 +207,9 @@ impl Transcript {
     fn failed_request(&mut self, error: &str) {
         if self.live.failure.as_deref() != Some(error) {
             self.live.failure = Some(error.to_owned());
-            self.notice(NoticeLevel::Error, &plain_error(error));
+            // What the user wanted is no error.
+            let level = if error == RETRY_CANCELLED { NoticeLevel::Info } else { NoticeLevel::Error };
+            self.notice(level, &plain_error(error));
         }
     }
 
