@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use crate::ai::{Quota, QuotaWindow};
 use crate::session::{UsageReport, UsageSum};
 use crate::util::clock::Zone;
-use crate::util::counted;
 use crate::util::escapes::without_escapes;
 use crate::util::paths;
+use crate::util::{counted, grouped};
 
 use super::output::write_out;
 use super::table::table;
@@ -120,7 +120,7 @@ pub(super) fn misses_line(sum: &UsageSum) -> Option<String> {
         dollars if dollars < 5e-5 => String::new(),
         dollars => format!(" for {}", usd(dollars)),
     };
-    (misses > 0).then(|| format!("{misses}, with {tokens} tokens billed again{costs}"))
+    (misses > 0).then(|| format!("{misses}, with {} tokens billed again{costs}", grouped(tokens)))
 }
 
 /// Dollars and tokens per hour of work.

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use crate::ai::{AssistantMessage, Message, Model, ThinkingLevel};
 
+use crate::util::grouped;
+
 use super::cache_prefix::{Difference, Prefix};
 use super::cache_warming::known_lifetime_ms;
 use super::usage::CACHE_GRAIN_TOKENS;
@@ -76,7 +78,7 @@ impl Miss {
         let costs = if usd < 5e-5 { String::new() } else { format!(" for about ${usd:.2}") };
         let is_worth = self.tokens >= WORTH_TOKENS || usd >= WORTH_USD;
         is_worth.then(|| {
-            let (tokens, cause) = (self.tokens, self.cause.describe());
+            let (tokens, cause) = (grouped(self.tokens), self.cause.describe());
             format!("Cache miss: {tokens} prompt tokens were billed again{costs}; {cause}.")
         })
     }
@@ -261,10 +263,10 @@ mod tests {
             assert_eq!(described.as_deref(), expected);
         };
         check(19_999, 0.09, None);
-        let many = "Cache miss: 20000 prompt tokens were billed again; the thinking level changed.";
+        let many = "Cache miss: 20,000 prompt tokens were billed again; the thinking level changed.";
         check(20_000, 0.0, Some(many));
         let dear =
-            "Cache miss: 9000 prompt tokens were billed again for about $0.10; the thinking level changed.";
+            "Cache miss: 9,000 prompt tokens were billed again for about $0.10; the thinking level changed.";
         check(9_000, 0.1, Some(dear));
     }
 

@@ -75,7 +75,7 @@ pub fn http_options(settings: &Settings) -> HttpOptions {
 /// How commands run, with the search path and the folder for temporary files of `env`. Their variables are those of the process.
 pub fn bash_config(settings: &Settings, env: &Env, dirs: &Dirs) -> BashConfig {
     BashConfig {
-        shell_path: settings.shell_path.clone().map(Into::into),
+        shell_path: settings.shell_path.as_deref().map(|path| paths::expand_home(path, dirs.home.as_deref())),
         command_prefix: settings.shell_command_prefix.clone(),
         search_path: env.path("PATH").map(Into::into),
         bin_dir: Some(dirs.agent.join("bin")),

@@ -10,9 +10,31 @@ pub fn counted(n: u64, noun: &str) -> String {
     }
 }
 
+/// A number with commas between its thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        for (number, expected) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (111_616, "111,616"), (1_234_567, "1,234,567")]
+        {
+            assert_eq!(grouped(number), expected);
+        }
+    }
 
     #[test]
     fn one_is_singular() {

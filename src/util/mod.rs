@@ -30,6 +30,6 @@ pub mod visible;
 mod watchdog;
 pub mod worker;
 
-pub use counted::counted;
+pub use counted::{counted, grouped};
 pub use json_problem::{RepeatedKey, json_problem, line_of_key, repeated_keys};
 pub use last_break::with_last_breaks;

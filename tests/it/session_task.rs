@@ -516,7 +516,7 @@ async fn a_prompt_that_was_paid_for_again_is_named() {
             session.prompt(text).await;
             notices.extend(session.settled().await.into_iter().filter(|line| line.contains("Cache miss")));
         }
-        let expected = "Cache miss: 90120 prompt tokens were billed again; the provider no longer had it";
+        let expected = "Cache miss: 90,120 prompt tokens were billed again; the provider no longer had it";
         assert_eq!(notices.len(), usize::from(shown), "{notices:?}");
         assert!(notices.iter().all(|line| line.contains(expected)), "{notices:?}");
     }

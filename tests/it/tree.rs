@@ -132,6 +132,8 @@ async fn a_move_during_a_run_is_refused_or_cancels_it() {
     let is_half =
         |event: &SessionEvent| matches!(event, SessionEvent::Agent(pi::agent::AgentEvent::MessageUpdate(_)));
     session.until(is_half).await;
+    let prompt = PromptDraft::from("later");
+    session.request(SessionCommand::Prompt { prompt, when_busy: WhenBusy::FollowUp }).await.unwrap();
     let target = find(&session, "1").await;
     let refused = refusal(session.request(navigate(target.clone(), LeftBranch::Leave)).await);
     assert!(refused.contains("still working"), "{refused}");
@@ -141,6 +143,7 @@ async fn a_move_during_a_run_is_refused_or_cancels_it() {
     let lines = session.waiting();
     assert_eq!(lines.last().unwrap(), "navigated to 5 entries, back None");
     assert!(lines.contains(&"settled aborted".to_owned()), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("later")), "{lines:?}");
     // What there was of the answer is kept on its branch.
     assert!(session.on_disk().iter().any(|line| line.starts_with("answer half")), "{:?}", session.on_disk());
     session.ask("three").await;

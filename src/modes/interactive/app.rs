@@ -159,6 +159,7 @@ impl App {
             return;
         }
         let quits = self.input.take_quit_wait(self.now);
+        self.transcript.was_read = true;
         if let InputEvent::Key(key) = input {
             // Whatever is open.
             let anywhere =
@@ -383,7 +384,7 @@ impl App {
             SessionEvent::BranchSummaryEnded { aborted: true, target, .. } => {
                 commands::open_tree_at(self, Some(target.clone()), out);
             }
-            SessionEvent::HandoffEnded { prompt: Some(prompt), .. } => self.edit_again((**prompt).clone()),
+            SessionEvent::HandoffEnded { prompt: Some(prompt), .. } => on_handoff(self, (**prompt).clone()),
             // Keys that are being typed must not decide.
             SessionEvent::SummaryDrafted(_) if !self.input.prompt.is_blank() => {
                 self.tell("The summary is ready; /compact --edit shows it.");
@@ -513,6 +514,9 @@ impl App {
         if opened.n_compactions > 0 {
             let times = counted(opened.n_compactions as u64, "time");
             self.tell(&format!("Session compacted {times}"));
+        }
+        if self.session.summary_draft.is_some() {
+            self.tell("A summary waits to be reviewed; /compact --edit shows it.");
         }
         if opened.n_earlier.is_some() {
             warn_of_hidden_templates(self);
@@ -693,6 +697,19 @@ impl App {
     pub(super) fn is_animated(&self) -> bool {
         self.status.is_animated() || self.transcript.wants_tick()
     }
+}
+
+/// Offers the drafted prompt of a new session.
+fn on_handoff(app: &mut App, prompt: PromptDraft) {
+    if app.input.prompt.take_back(prompt) {
+        let rest = "its first prompt is drafted in the editor. Change it as you like, then send it.";
+        return app.tell(&format!("This is a new session; {rest}"));
+    }
+    let key = app.keymap.hint("tui.editor.cursorUp");
+    let how = if key.is_empty() { "the history has".to_owned() } else { format!("{key} brings") };
+    app.tell(&format!(
+        "This is a new session. Your draft was kept; {how} the prompt that was drafted for it."
+    ));
 }
 
 /// Commands come before prompt templates of the same name.

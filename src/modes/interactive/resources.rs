@@ -4,6 +4,7 @@ use crate::config::StartDisplay;
 use crate::session::{Opened, ResourceOrigin, SessionEvent, SessionState};
 
 use super::app::App;
+use super::commands;
 use super::msg::{Effect, WorldEffect};
 use super::theme_files::OwnTheme;
 use super::transcript::{Resource, ResourceSection, has_entries, set_header_resources, show_resources};
@@ -109,7 +110,8 @@ fn sections(session: &SessionState, themes: &[OwnTheme]) -> Vec<ResourceSection>
         path: file.path.clone(),
     });
     let skills = session.skills.iter().map(|skill| named(skill.name.clone(), skill.origin, &skill.path));
-    let templates = session.templates.iter();
+    // Nothing calls those that are named as a command.
+    let templates = session.templates.iter().filter(|file| !commands::is_command(&file.name));
     let templates = templates.map(|file| named(format!("/{}", file.name), file.origin, &file.path));
     let themes = themes.iter().map(|theme| named(theme.name.clone(), theme.origin, &theme.path));
     let sections = [

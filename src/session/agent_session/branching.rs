@@ -61,6 +61,8 @@ impl<'s> Branching<'s> {
         }
         self.find(target)?;
         self.make_idle(if_busy).await?;
+        // What waited for the work that ended has nothing to wait for.
+        self.session.queue.interrupt(Phase::Idle);
         let departure = self.departure(target, &left).await?;
         let (LeftBranch::Summarize { focus }, Some(plan)) = (left, departure.plan.clone()) else {
             self.arrive(departure, None);

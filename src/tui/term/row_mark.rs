@@ -70,6 +70,11 @@ impl RowMark {
         self.find_by(rows, true)
     }
 
+    /// The row that comes after the same text as this one, whatever follows.
+    pub fn find_after_same<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> Option<usize> {
+        self.find_by(rows, false)
+    }
+
     fn find_by<'r>(&self, rows: impl IntoIterator<Item = &'r Row>, by_end: bool) -> Option<usize> {
         let mut below = None;
         for (n, mark) in Self::of(rows).enumerate() {

@@ -11,9 +11,9 @@ use crate::tui::term::InputEvent;
 use crate::tui::text::{sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 use crate::tui::widgets::{DialogCx, Hints, ListState, ListStep};
+use crate::util::grouped;
 
 use super::super::msg::{Effect, ScreenEffect};
-use super::super::tool_view::grouped;
 use super::dialog::Dialog;
 use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
 

@@ -11,11 +11,11 @@ use crate::session::{
     BashExecution, Entry, EntryBody, EntryKind, Reply, SessionCommand, SessionMessage, SessionTree,
 };
 use crate::tui::text::visible_line;
+use crate::util::grouped;
 use crate::util::os;
 
 use super::super::effects::Effects;
 use super::super::msg::EffectDone;
-use super::super::tool_view::grouped;
 use super::super::tree;
 use super::{Chapter, ChapterText, OutputSource, ReportDone, ReportKind};
 

@@ -303,19 +303,6 @@ pub(in super::super) fn whole_seconds(time: Duration) -> String {
     }
 }
 
-/// A number with commas between its thousands.
-pub(in super::super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,15 +316,6 @@ mod tests {
         }
         for (millis, expected) in [(999, "0s"), (59_999, "59s"), (90_000, "1m 30s")] {
             assert_eq!(whole_seconds(Duration::from_millis(millis)), expected);
-        }
-    }
-
-    #[test]
-    fn thousands_are_grouped() {
-        for (number, expected) in
-            [(0, "0"), (999, "999"), (1_000, "1,000"), (111_616, "111,616"), (1_234_567, "1,234,567")]
-        {
-            assert_eq!(grouped(number), expected);
         }
     }
 

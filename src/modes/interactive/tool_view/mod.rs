@@ -23,9 +23,7 @@ use crate::tui::theme::Token;
 
 use super::transcript::RenderCx;
 
-pub(super) use lines::{
-    characters_hint, duration, end_mark, grouped, head, hint, image_label, judged, runs, tail,
-};
+pub(super) use lines::{characters_hint, duration, end_mark, head, hint, image_label, judged, runs, tail};
 
 /// How calls of one tool are shown.
 pub(super) struct ToolView {

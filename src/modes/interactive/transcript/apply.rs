@@ -67,11 +67,7 @@ impl Transcript {
             SessionEvent::HandoffEnded { aborted: true, .. } => {
                 self.notice(NoticeLevel::Info, "The handoff was cancelled; nothing was changed.");
             }
-            SessionEvent::HandoffEnded { prompt: Some(_), .. } => self.notice(
-                NoticeLevel::Info,
-                "This is a new session; its first prompt is drafted in the editor. Change it as you like, then send it.",
-            ),
-            // Footer, status line and dock show these.
+            // The app, footer, status line and dock show these.
             SessionEvent::QueueChanged
             | SessionEvent::SelectionChanged
             | SessionEvent::CompactionStarted { .. }
@@ -83,7 +79,7 @@ impl Transcript {
             | SessionEvent::SummaryRetriesFinished
             | SessionEvent::BranchSummaryStarted
             | SessionEvent::HandoffStarted
-            | SessionEvent::HandoffEnded { aborted: false, prompt: None }
+            | SessionEvent::HandoffEnded { aborted: false, .. }
             | SessionEvent::BranchSummaryEnded { .. }
             | SessionEvent::Question(_)
             | SessionEvent::QuestionClosed { .. }

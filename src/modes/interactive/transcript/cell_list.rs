@@ -155,6 +155,7 @@ impl CellList {
     /// Drops all cells from `len` on; the caller clears the screen.
     pub(super) fn reset(&mut self, len: usize, n_earlier: Option<usize>) {
         self.slots.truncate(len);
+        self.first_live = self.first_live.min(len);
         self.first_kept = 1;
         self.n_messages = 0;
         self.n_measured = self.n_measured.min(len);

@@ -63,6 +63,8 @@ pub(super) struct Transcript {
     last_answer: Option<Arc<Message>>,
     /// The first entry of those that were shown when the session was opened.
     first_entry: Option<EntryId>,
+    /// Whether the user has done something since the last notice.
+    pub(super) was_read: bool,
 }
 
 impl Transcript {
@@ -71,7 +73,15 @@ impl Transcript {
         let mut cells = CellList::default();
         cells.reset(0, Some(0));
         cells.push(HeaderCell::default());
-        Self { cells, live: Live::default(), highlighter, view, last_answer: None, first_entry: None }
+        Self {
+            cells,
+            live: Live::default(),
+            highlighter,
+            view,
+            last_answer: None,
+            first_entry: None,
+            was_read: true,
+        }
     }
 
     /// A transcript without a header that draws every cell in each layout; for one that is not
@@ -101,10 +111,11 @@ impl Transcript {
         self.cells.invalidate();
     }
 
-    /// Shows a line about the program. A line of level info replaces the previous
-    /// one, if nothing else came between; of others that are the same, one is shown with their number.
+    /// Shows a line about the program. A line of level info replaces the previous one, if nothing else came
+    /// between and the user has done something since, or if both begin with the same word; of others that are the same, one is shown with their number.
     pub(super) fn notice(&mut self, level: NoticeLevel, text: &str) {
-        notices::show(level, text, &mut self.cells);
+        let was_read = std::mem::take(&mut self.was_read);
+        notices::show((level, text), was_read, &mut self.cells);
     }
 
     /// Shows a text of the program, in Markdown.

@@ -7,14 +7,14 @@ use crate::session::NoticeLevel;
 use super::cell_list::CellList;
 use super::cells::{NoticeCell, Tone};
 
-/// Shows a line about the program. A line of level info replaces the previous
-/// one, if nothing else came between; other lines are counted if they are the same.
-pub(super) fn show(level: NoticeLevel, text: &str, cells: &mut CellList) {
+/// Shows a line about the program. A line of level info replaces the previous one, if nothing else came between
+/// and that `was_read`, or is about the same; other lines are counted if they are the same.
+pub(super) fn show((level, text): (NoticeLevel, &str), was_read: bool, cells: &mut CellList) {
     let text = &*without_codes(text);
     let tone = match level {
         NoticeLevel::Warning => Tone::Warning,
         NoticeLevel::Error => Tone::Error,
-        NoticeLevel::Info => return show_passing(text, cells),
+        NoticeLevel::Info => return show_passing(text, was_read, cells),
     };
     push_or_count(NoticeCell::repeatable(tone, text), cells);
 }
@@ -37,9 +37,11 @@ fn without_codes(text: &str) -> Cow<'_, str> {
     rest.into()
 }
 
-fn show_passing(text: &str, cells: &mut CellList) {
+fn show_passing(text: &str, was_read: bool, cells: &mut CellList) {
+    let subject = |text: &str| text.split_whitespace().next().map(str::to_owned);
     if let Some((last, notice)) = cells.last::<NoticeCell>()
         && notice.is_passing()
+        && (was_read || subject(&notice.text) == subject(text))
         && let Some(notice) = cells.get_mut(last)
     {
         *notice = NoticeCell::passing(text);

@@ -80,14 +80,19 @@ impl Places {
         self.cells.first().map(|cell| cell.index)
     }
 
+    /// The cell of row `old`, and its number among those that are known.
+    fn cell_at(&self, old: usize) -> Option<(usize, &CellPlaces)> {
+        let found = self.cells.partition_point(|cell| cell.start <= old).checked_sub(1)?;
+        Some((found, self.cells.get(found)?))
+    }
+
     /// The place of row `old`. The row after the last one is the end of its cell, and so is one after a text
     /// that is arriving: more of it may come before the next cell.
     fn find(&self, old: usize) -> Option<MarkedRow> {
         if old >= self.len {
             return self.end;
         }
-        let found = self.cells.partition_point(|cell| cell.start <= old).checked_sub(1)?;
-        let cell = self.cells.get(found)?;
+        let (found, cell) = self.cell_at(old)?;
         let before = found.checked_sub(1).and_then(|before| self.cells.get(before));
         if let Some(before) = before.filter(|before| old == cell.start && !before.is_settled) {
             return Some(MarkedRow {
@@ -127,6 +132,20 @@ impl Relayout for MovedRows<'_> {
         let rows = self.cells.rows_of(cell).iter().chain([&end]);
         let found = if is_settled { mark?.find_in_whole(rows) } else { mark?.find(rows) };
         Some(self.cells.start_of(cell) + found?)
+    }
+
+    fn replaced(&self, old: usize) -> usize {
+        if let Some(row) = self.row(old) {
+            return row;
+        }
+        let in_cell = self.places.cell_at(old).and_then(|(_, cell)| {
+            let end = Row::default();
+            let rows = || self.cells.rows_of(cell.index).iter().chain([&end]);
+            let before = cell.marks.get(..=old - cell.start)?.iter().rev();
+            let found = before.into_iter().find_map(|mark| mark.find_after_same(rows()))?;
+            Some(self.cells.start_of(cell.index) + found)
+        });
+        in_cell.unwrap_or_else(|| self.near(old))
     }
 
     fn near(&self, old: usize) -> usize {

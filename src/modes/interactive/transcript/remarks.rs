@@ -140,7 +140,7 @@ impl RemarksBetween<'_> {
         if remarks.n_dropped > 0 && self.at == remarks.dropped_at {
             let text =
                 format!("{} earlier notices of this session are no longer in memory", remarks.n_dropped);
-            notices::show(NoticeLevel::Info, &text, cells);
+            notices::show((NoticeLevel::Info, &text), true, cells);
         }
         while let Some((_, notice)) = remarks.kept.get(self.next).filter(|(place, _)| *place <= self.at) {
             cells.push(notice.clone());

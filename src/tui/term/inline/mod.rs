@@ -97,6 +97,11 @@ pub trait Relayout {
     fn row(&self, old: usize) -> Option<usize>;
     /// The row that contains the beginning of row `old`.
     fn near(&self, old: usize) -> usize;
+    /// The row to show from, in place of row `old`, once other text takes the place of some at the same width: the
+    /// one that begins with the same text, or the first one after the text that is still there before it.
+    fn replaced(&self, old: usize) -> usize {
+        self.row(old).unwrap_or_else(|| self.near(old))
+    }
     /// Number of leading rows that were settled because they left the screen.
     fn n_frozen(&self) -> usize {
         0
@@ -368,7 +373,7 @@ impl<W: Write> InlineWindow<W> {
     pub fn relaid(&mut self, rows: &dyn Relayout) {
         self.shown.settled_end = 0;
         if self.start.is_none() {
-            self.pushed = exact_or_near(rows, self.pushed);
+            self.pushed = rows.replaced(self.pushed);
             self.n_replaced = Some(self.shown.n_rows);
         }
     }
@@ -548,7 +553,7 @@ impl<W: Write> InlineWindow<W> {
         let kept = if is_continued { self.shown.top..self.shown.settled_end } else { 0..0 };
         let kept_at = self.origin;
         if let Some(start) = self.start.take() {
-            self.leave_old_document()?;
+            self.leave_old_document(start)?;
             self.unsettled_from = 0;
             self.pushed = match start {
                 StartOver::All => 0,
@@ -653,8 +658,9 @@ impl<W: Write> InlineWindow<W> {
         self.unsettled_from = if self.pushed > 0 { usize::from(self.height()) } else { n_wrapping + 2 };
     }
 
-    /// Leaves the settled rows of a document on the screen and the window below them.
-    fn leave_old_document(&mut self) -> io::Result<()> {
+    /// Leaves the settled rows of a document on the screen and the window below them. The end of another document may
+    /// begin in the middle of a text, so a blank row comes before it.
+    fn leave_old_document(&mut self, start: StartOver) -> io::Result<()> {
         (self.gap, self.n_borrowed, self.n_replaced) = (false, 0, None);
         if matches!(self.due, Due::Reset | Due::EraseWrappedRows) {
             return Ok(());
@@ -675,6 +681,11 @@ impl<W: Write> InlineWindow<W> {
         self.origin = end;
         self.due = Due::EraseOwnRows;
         self.canvas.forget();
+        if start == StartOver::Tail && (1..self.height()).contains(&end) {
+            self.canvas.erase_row(end)?;
+            self.above.push(Row::blank().clone());
+            self.origin += 1;
+        }
         Ok(())
     }
 

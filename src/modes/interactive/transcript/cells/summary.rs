@@ -4,8 +4,8 @@ use crate::session::{BranchSummary, Compaction};
 use crate::tui::markdown;
 use crate::tui::text::{Row, Run, Wrap};
 use crate::tui::theme::Token;
+use crate::util::grouped;
 
-use super::super::super::tool_view;
 use super::super::render::{BoxMark, RenderCx, box_inset, boxed};
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(in super::super) struct SummaryCell {
 
 impl SummaryCell {
     pub(in super::super) fn compaction(compaction: &Compaction) -> Self {
-        let tokens = tool_view::grouped(compaction.tokens_before);
+        let tokens = grouped(compaction.tokens_before);
         Self {
             label: "[compaction]",
             headline: format!("Compacted from {tokens} tokens"),

@@ -875,7 +875,7 @@ fn what_cannot_be_seen_in_a_notice_is_spelt_out() {
 }
 
 #[test]
-fn notices_of_one_level_replace_each_other_until_something_follows() {
+fn notices_that_were_read_or_are_about_the_same_are_replaced_until_something_follows() {
     let mut stage = TranscriptStage::new();
     for (level, text) in [
         (NoticeLevel::Info, "Thinking level: low"),
@@ -883,10 +883,13 @@ fn notices_of_one_level_replace_each_other_until_something_follows() {
         (NoticeLevel::Warning, "line 3 of the session file could not be read"),
         (NoticeLevel::Error, "no key for acme"),
         (NoticeLevel::Info, "Model: m-1"),
+        (NoticeLevel::Info, "Found local models."),
     ] {
         stage.transcript.notice(level, text);
     }
     stage.agent(AgentEvent::MessageEnd(Arc::new(user("go on"))));
+    stage.transcript.notice(NoticeLevel::Info, "Exported");
+    stage.transcript.was_read = true;
     stage.transcript.notice(NoticeLevel::Info, "Copied");
     insta::assert_snapshot!(stage.text(40), @"
     |
@@ -898,6 +901,8 @@ fn notices_of_one_level_replace_each_other_until_something_follows() {
     | Error: no key for acme
     |
     | Model: m-1
+    |
+    | Found local models.
     |
     |
     | go on

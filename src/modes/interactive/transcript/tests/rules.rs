@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::session::{BashExecution, BashId, CompactionReason, Entry, NoticeLevel};
+use crate::session::{BashExecution, BashId, CompactionReason, Entry, Navigated, NoticeLevel};
 use crate::tui::text::Row;
 
 use super::*;
@@ -67,6 +67,47 @@ fn rows_that_arrive_before_a_layout_at_another_width_follow_those_that_were_ther
     };
     assert!(next < transcript.len() && !text(0..next).contains("and more"));
     assert!(text(next..transcript.len()).contains("and more"));
+}
+
+/// What is hidden when output is collapsed has a row that says so, wherever the screen begins.
+#[test]
+fn rows_that_are_collapsed_are_replaced_by_the_row_that_counts_them() {
+    use crate::tui::term::Relayout as _;
+
+    for name in ["x", "an output line", "a very long name of a line of output that a command has printed"] {
+        let bash = call("bash", json!({ "command": "make" }));
+        let lines: String = (1..=10).map(|n| format!("{name} {n}\n")).collect();
+        let mut stage = called(&bash, result(&bash, &lines));
+        stage.expanded(true).layout(120);
+        let rows: Vec<String> =
+            (0..stage.transcript.len()).map(|at| stage.transcript.row(at).text()).collect();
+        let places = stage.transcript.places(0..rows.len());
+        stage.expanded(false).layout(120);
+        let transcript = &stage.transcript;
+        for n in 1..=10 {
+            let line = format!("{name} {n}");
+            let first = rows.iter().position(|row| row.trim() == line).unwrap();
+            let from = transcript.moved(&places).replaced(first);
+            let shown = transcript.row(from).text();
+            let shown = shown.trim();
+            let is_right = if n <= 5 { shown.contains("5 earlier lines") } else { shown == line };
+            assert!(is_right, "{line}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn calls_at_the_end_of_a_branch_do_not_run() {
+    let bash = call("bash", json!({ "command": "make" }));
+    let message = answer(StopReason::ToolUse, vec![says("Making."), AssistantBlock::ToolCall(bash)]);
+    let value = json!({"type": "message", "id": "a", "parentId": null, "timestamp": "", "message": message});
+    let entry = Arc::new(Entry::parse(&value.to_string()).unwrap());
+    let branch = Opened { tail: vec![entry], n_earlier: Some(0), ..Opened::default() };
+    let mut stage = TranscriptStage::new();
+    (0..9).for_each(|_| turn(&mut stage));
+    stage.layout(60);
+    stage.event(SessionEvent::Navigated(Arc::new(Navigated { branch, prompt: None })));
+    assert!(stage.text(60).contains("No result was recorded"), "{}", stage.text(60));
 }
 
 /// A diagram that becomes its source leaves only the text behind it to find a row by, which may grow.
