@@ -1037,11 +1037,11 @@ async fn the_tree_takes_a_message_back_and_keeps_both_branches() {
     pty.keys("two answer");
     let is_found = |rows: &[String]| {
         rows.iter().any(|row| row.contains("assistant: two answer"))
-            && !rows.iter().any(|row| row.contains("[system]"))
+            && !rows.iter().any(|row| row.contains("user: one"))
     };
     pty.wait("what was found", is_found);
     pty.keys("\x1b");
-    pty.wait_text("[system]");
+    pty.wait_text("user: one");
     pty.keys("\x1b");
     pty.wait("the tree to close", |rows| !rows.iter().any(|row| row.contains("Session tree")));
     pty.keys("\x04");

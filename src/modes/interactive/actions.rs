@@ -182,7 +182,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Unfold a branch, or go to its end",
     ),
     listed("app.tree.editLabel", Context::Tree, "shift+l", "Label an entry"),
-    listed("app.tree.togglePin", Context::Tree, "shift+p", "Pin a message, or unpin it"),
+    listed("app.tree.togglePin", Context::Tree, "alt+p", "Pin a message, or unpin it"),
     listed("app.tree.toggleLabelTimestamp", Context::Tree, "shift+t", "Show when labels were set"),
     listed("app.tree.filter.default", Context::Tree, "ctrl+d", "Show the conversation"),
     listed("app.tree.filter.noTools", Context::Tree, "ctrl+t", "Hide tool results"),

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::config::TreeFilter as Filter;
-use crate::session::{EntryKind, SessionTree};
+use crate::session::{EntryKind, SessionTree, TreeEntry};
 
 const NONE: u32 = u32::MAX;
 
@@ -14,6 +14,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Shape {
     order: Vec<u32>,
     is_active: Vec<bool>,
+    current: Option<usize>,
 }
 
 /// One visible entry.
@@ -62,6 +63,7 @@ impl Shape {
         for idx in &path {
             is_active[*idx] = true;
         }
+        let current = path.iter().copied().rfind(|idx| !is_unseen(tree.entry(*idx).kind));
         let mut others: Vec<usize> = (0..n_entries).filter(|idx| !is_active[*idx]).collect();
         let at_ms = |idx: &usize| tree.entry(*idx).at_ms;
         // As they were written, unless a clock ran backwards.
@@ -88,13 +90,23 @@ impl Shape {
             open.push(next[at as usize]);
             open.push(first[at as usize]);
         }
-        Self { order, is_active }
+        Self { order, is_active, current }
+    }
+
+    /// The entry after which the session continues: the leaf, or the one before the labels at the end.
+    pub(super) fn current(&self) -> Option<usize> {
+        self.current
     }
 
     /// Whether an entry is on the active branch.
     pub(super) fn is_active(&self, entry: usize) -> bool {
         self.is_active.get(entry).copied().unwrap_or_default()
     }
+}
+
+/// Whether entries of a kind are about others, so that moving to one moves nowhere.
+pub(super) fn is_unseen(kind: EntryKind) -> bool {
+    matches!(kind, EntryKind::Label | EntryKind::Usage)
 }
 
 impl Filter {
@@ -116,16 +128,16 @@ impl Filter {
         Self::ALL[(at + if forward { 1 } else { n - 1 }) % n].0
     }
 
-    /// Whether `entry` is shown. Answers that only call tools are not: their results say
-    /// what was called. Unless the session ends with one.
-    fn shows(self, tree: &SessionTree, entry: usize, is_labelled: bool) -> bool {
-        let head = tree.entry(entry);
-        if head.kind == EntryKind::Usage || (head.is_silent && tree.leaf() != Some(entry)) {
+    /// Whether an entry with this head is shown, unless it is the current one, which always is. Answers
+    /// that only call tools are not: their results say what was called.
+    fn shows(self, head: &TreeEntry<'_>, is_labelled: bool) -> bool {
+        if head.kind == EntryKind::Usage || head.is_silent {
             return false;
         }
         let is_bookkeeping = matches!(
             head.kind,
-            EntryKind::Label
+            EntryKind::System
+                | EntryKind::Label
                 | EntryKind::ContextEdit
                 | EntryKind::Custom
                 | EntryKind::ModelChange
@@ -156,8 +168,9 @@ impl Outline {
     pub(super) fn new(tree: &SessionTree, shape: &Shape, view: &View<'_>) -> Self {
         let n_entries = tree.len();
         let is_visible = |entry: usize| {
-            view.filter.shows(tree, entry, (view.is_labelled)(entry))
-                && view.found.is_none_or(|found| found.contains(&entry))
+            let is_shown = shape.current == Some(entry)
+                || view.filter.shows(&tree.entry(entry), (view.is_labelled)(entry));
+            is_shown && view.found.is_none_or(|found| found.contains(&entry))
         };
         // The nearest visible entry above each, itself excluded; and of each the number of
         // visible ones it is that for, with those without any in the last place.
@@ -337,7 +350,30 @@ mod tests {
         assert_eq!(shown(&tree, Filter::Default, &[0], None), ["+a"]);
         assert_eq!(shown(&tree, Filter::Default, &[0], Some(&[0, 2, 3])), ["-a", "|d", "`c"]);
         assert_eq!(shown(&tree, Filter::Default, &[], Some(&[2])), ["c"]);
-        assert_eq!(shown(&tree, Filter::LabeledOnly, &[], None), [""; 0]);
+    }
+
+    #[test]
+    fn current_entry_is_shown_by_every_filter() {
+        let change = |id: &str, parent: &str| {
+            user(id, Some(parent))
+                .replace(r#""type":"message""#, r#""type":"model_change","provider":"p","modelId":"m""#)
+        };
+        let label = r#"{"type":"label","id":"l","parentId":"e","timestamp":"","targetId":"b","label":"x"}"#;
+        let tree = tree_of(&[
+            user("a", None),
+            change("b", "a"),
+            user("c", Some("b")),
+            change("d", "c"),
+            change("e", "d"),
+            label.to_owned(),
+        ]);
+        assert_eq!(shown(&tree, Filter::Default, &[], None), ["-a", "c", "e"]);
+        assert_eq!(shown(&tree, Filter::NoTools, &[], None), ["-a", "c", "e"]);
+        assert_eq!(shown(&tree, Filter::UserOnly, &[], None), ["-a", "c", "e"]);
+        assert_eq!(shown(&tree, Filter::LabeledOnly, &[], None), ["e"]);
+        assert_eq!(shown(&tree, Filter::All, &[], None), ["-a", "b", "c", "d", "e", "l"]);
+        // A search shows only what it found.
+        assert_eq!(shown(&tree, Filter::Default, &[], Some(&[0])), ["a"]);
     }
 
     #[test]

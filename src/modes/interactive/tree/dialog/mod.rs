@@ -24,7 +24,7 @@ use crate::tui::widgets::{DialogCx, Field, Hints, ListFrame, ListItems, ListStat
 use super::super::msg::WorldEffect;
 use super::super::overlays::{Dialog, DialogOutcome, Drawn, Overlay, OverlayStep};
 use super::numbering::Numbering;
-use super::outline::{Connector, Fold, Outline, Shape, View};
+use super::outline::{Connector, Fold, Outline, Shape, View, is_unseen};
 use super::texts::EntryText;
 use super::{TreeEffect, TreeView};
 use refresh::Refreshing;
@@ -174,7 +174,7 @@ impl TreeDialog {
 
     /// The row of `entry` or of what is nearest to it; without one that of the end of the active branch.
     fn row_of(&self, entry: Option<usize>) -> usize {
-        self.outline.place(&self.tree, entry.or(self.tree.leaf()))
+        self.outline.place(&self.tree, entry.or(self.shape.current()))
     }
 
     /// Decides anew what is visible.
@@ -327,9 +327,8 @@ impl TreeDialog {
     fn choose(&mut self) -> OverlayStep {
         let Some(entry) = self.entry() else { return OverlayStep::Stay };
         let left = self.tree.path_left(self.tree.leaf(), entry);
-        // A label that was given here is the end of the branch, which nobody sees.
-        let is_label = |idx: &usize| self.tree.entry(*idx).kind == EntryKind::Label;
-        if self.shape.is_active(entry) && left.iter().all(is_label) {
+        let is_left_unseen = left.iter().all(|idx| is_unseen(self.tree.entry(*idx).kind));
+        if self.shape.is_active(entry) && is_left_unseen {
             self.note = Some(ALREADY_HERE.to_owned());
             return OverlayStep::Stay;
         }

@@ -109,7 +109,7 @@ impl TreeDialog {
     /// The row of the entry that takes the place of one that only calls tools: that one is shown as long
     /// as it is the last, and its results name the calls.
     fn row_in_place_of(&self, entry: usize) -> Option<usize> {
-        if !self.tree.entry(entry).is_silent || self.tree.leaf() == Some(entry) {
+        if !self.tree.entry(entry).is_silent || self.shape.current() == Some(entry) {
             return None;
         }
         let path = self.tree.path(self.tree.leaf());

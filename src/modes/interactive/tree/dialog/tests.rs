@@ -110,7 +110,6 @@ fn a_tree_of_the_original_at_80_and_40_columns() {
     ────────────────────────────────────────────────────────────────────────────────
     Session tree
     >
-      • [system]
       • [start] user: first question
       • assistant: answer to: first question
       ├⊟ • user: run echo hello
@@ -126,9 +125,9 @@ fn a_tree_of_the_original_at_80_and_40_columns() {
          assistant: the tool said: hello
          user: third question
          assistant: answer to: third question
-      (8/16)
+      (7/15)
     type: search · enter: continue here · ctrl+left: fold · shift+l: label
-    ctrl+o: filter · shift+p: pin · ctrl+x: copy · escape: close
+    ctrl+o: filter · alt+p: pin · ctrl+x: copy · escape: close
     ");
     insta::assert_snapshot!(shown(&mut dialog, 40, 14), @"
     ────────────────────────────────────────
@@ -140,10 +139,10 @@ fn a_tree_of_the_original_at_80_and_40_columns() {
       │  • assistant: the tool said: hello
       │  ├⊟ • user: fourth question
     › │  │  • assistant: answer to: fourth …
-      (8/16)
+      (7/15)
     type: search · enter: continue here
     ctrl+left: fold · shift+l: label
-    ctrl+o: filter · shift+p: pin
+    ctrl+o: filter · alt+p: pin
     ctrl+x: copy · escape: close
     ");
 }
@@ -160,28 +159,32 @@ fn filters_show_less_or_more() {
     >
       • [start] user: first question
       ├⊟ • user: run echo hello
-    › │  ├─ • user: fourth question
+      │  ├⊟ • user: fourth question
+    › │  │  • assistant: answer to: fourth question
       │  └─ user: second question
       └⊟ user: run echo hello
          user: third question
-      (3/6) [user-only]
+      (4/7) [user-only]
     type: search · enter: continue here · ctrl+left: fold
-    shift+l: label · ctrl+o: filter · shift+p: pin
-    ctrl+x: copy · escape: close
+    shift+l: label · ctrl+o: filter · alt+p: pin · ctrl+x: copy
+    escape: close
     ");
     insta::assert_snapshot!(lines(TreeFilter::LabeledOnly), @"
     ────────────────────────────────────────────────────────────
     Session tree
     >
-    › • [start] user: first question
-      (1/1) [labeled-only]
+      • [start] user: first question
+    › • assistant: answer to: fourth question
+      (2/2) [labeled-only]
     type: search · enter: continue here · ctrl+left: fold
-    shift+l: label · ctrl+o: filter · shift+p: pin
-    ctrl+x: copy · escape: close
+    shift+l: label · ctrl+o: filter · alt+p: pin · ctrl+x: copy
+    escape: close
     ");
     let mut dialog = of_the_original(TreeFilter::Default);
+    assert!(!shown(&mut dialog, 60, 40).contains("[system]"));
     press(&mut dialog, "ctrl+a");
     assert!(shown(&mut dialog, 60, 40).contains("[label: start]"));
+    assert!(shown(&mut dialog, 60, 40).contains("[system]"));
     press(&mut dialog, "ctrl+o");
     assert!(!shown(&mut dialog, 60, 40).contains("[label: start]"), "behind the last filter comes the first");
     press(&mut dialog, "ctrl+t");
@@ -197,7 +200,6 @@ fn branches_fold_and_the_selection_stays_visible() {
     ────────────────────────────────────────────────────────────
     Session tree
     >
-      • [system]
       • [start] user: first question
       • assistant: answer to: first question
       ├⊟ • user: run echo hello
@@ -212,10 +214,10 @@ fn branches_fold_and_the_selection_stays_visible() {
          assistant: the tool said: hello
          user: third question
          assistant: answer to: third question
-      (7/15)
+      (6/14)
     type: search · enter: continue here · ctrl+left: fold
-    shift+l: label · ctrl+o: filter · shift+p: pin
-    ctrl+x: copy · escape: close
+    shift+l: label · ctrl+o: filter · alt+p: pin · ctrl+x: copy
+    escape: close
     ");
     press(&mut dialog, "unfold unfold");
     assert!(shown(&mut dialog, 60, 40).contains("› │"), "{}", shown(&mut dialog, 60, 40));
@@ -237,7 +239,8 @@ fn typing_searches_and_escape_ends_that_first() {
          assistant: the tool said: hello
       (1/6)
     type: search · enter: continue here · ctrl+left: fold
-    ctrl+o: filter · ctrl+x: copy · escape: end the search
+    ctrl+o: filter · alt+p: pin · ctrl+x: copy
+    escape: end the search
     ");
     // A letter that does something else without a search is a part of it.
     assert_eq!(press(&mut dialog, "backspace backspace label times"), [""; 0]);
@@ -248,6 +251,33 @@ fn typing_searches_and_escape_ends_that_first() {
     assert_eq!(press(&mut dialog, "nothing-like-it"), [""; 0]);
     assert!(shown(&mut dialog, 60, 40).contains("No entries"));
     assert_eq!(press(&mut dialog, "enter escape escape"), ["close"]);
+}
+
+#[test]
+fn search_that_begins_with_any_capital_but_those_of_the_labels_only_searches() {
+    for capital in ('A'..='Z').filter(|capital| !['L', 'T'].contains(capital)) {
+        let mut dialog = of_the_original(TreeFilter::Default);
+        let key = InputEvent::Key(KeyEvent::new(KeyCode::Char(capital), KeyModifiers::SHIFT));
+        let step = dialog.handle(&key, &keymap());
+        assert_eq!(perform(&mut dialog, step), None, "{capital}");
+        assert!(shown(&mut dialog, 60, 40).contains(&format!("> {capital}")), "{capital}");
+    }
+}
+
+#[test]
+fn change_of_the_model_at_the_end_is_the_current_entry() {
+    let change = user("change", Some("b"))
+        .replace(r#""type":"message""#, r#""type":"model_change","provider":"acme","modelId":"rocket""#);
+    let tree = tree_of(&[user("a", None), user("b", Some("a")), change]);
+    for filter in [TreeFilter::Default, TreeFilter::UserOnly, TreeFilter::LabeledOnly] {
+        let mut dialog = dialog_of(tree.clone(), filter);
+        let text = shown(&mut dialog, 60, 40);
+        assert!(text.contains("› • [model: rocket]"), "{text}");
+        assert_eq!(press(&mut dialog, "enter"), [""; 0]);
+        assert!(shown(&mut dialog, 80, 40).contains("already at this point"));
+    }
+    // Above it the conversation has another model.
+    assert_eq!(press(&mut dialog_of(tree, TreeFilter::Default), "up enter"), ["go to b: Leave"]);
 }
 
 #[test]
@@ -484,13 +514,13 @@ fn tree_of_a_session_that_is_open_elsewhere_takes_no_label_and_pins_nothing() {
     let mut dialog = of_the_original(TreeFilter::Default);
     let session = SessionState::of(&Arc::new(crate::ai::Model::default()), Path::new("/"));
     dialog.on_session(&SessionState { is_read_only: true, ..session });
-    for key in ['L', 'P'] {
-        let key = InputEvent::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::SHIFT));
+    for (key, held) in [('L', KeyModifiers::SHIFT), ('p', KeyModifiers::ALT)] {
+        let key = InputEvent::Key(KeyEvent::new(KeyCode::Char(key), held));
         let step = dialog.handle(&key, &keymap());
         assert_eq!(perform(&mut dialog, step), None);
         assert!(
             shown(&mut dialog, 80, 24)
-                .contains("(8/16)  The session is open elsewhere; here it is read-only.")
+                .contains("(7/15)  The session is open elsewhere; here it is read-only.")
         );
         press(&mut dialog, "down up");
     }
