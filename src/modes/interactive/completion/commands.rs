@@ -22,16 +22,17 @@ pub(super) struct Callable<'a> {
     pub(super) skills: &'a [Skill],
 }
 
-/// Names that begin with the typed text, then those that contain its letters.
+/// Names that begin with the typed text in either case, then those that contain its letters.
 /// Commands come before templates and skills, so that none of these can displace one.
 pub(super) fn suggest(typed: &str, callable: Callable<'_>) -> Vec<Suggestion> {
     // A command hides a template of the same name.
     let templates = callable.templates.iter().filter(|template| !commands::is_command(&template.name));
     // A name that contains a space cannot be typed.
     let skills = callable.skills.iter().filter(|skill| !skill.name.contains(char::is_whitespace));
+    let lower = typed.to_lowercase();
     let begins = |one: &Named| {
-        one.name.starts_with(typed)
-            || one.name.strip_prefix("skill:").is_some_and(|name| name.starts_with(typed))
+        let name = one.name.to_lowercase();
+        name.starts_with(&lower) || name.strip_prefix("skill:").is_some_and(|name| name.starts_with(&lower))
     };
     let files = templates.map(of_template).chain(skills.map(of_skill));
     let all = commands::all().map(of_command).chain(files);

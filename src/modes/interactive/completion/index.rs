@@ -72,7 +72,7 @@ impl FileIndex {
         let query = &*composed(query);
         let folder = self.folder_of(query);
         let name = &query[folder.len()..];
-        let pattern = Pattern::new(name, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
+        let pattern = Pattern::new(name, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
         let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
         let (mut buffer, mut best, mut matching) = (Vec::new(), BinaryHeap::new(), Vec::new());
         let candidates = self.candidates(query);
@@ -170,6 +170,16 @@ mod tests {
         check("模", &["src/模型.rs"]);
         check("srcmain", &["src/main.rs"]);
         check("zzz", &[]);
+    }
+
+    #[test]
+    fn names_are_found_in_either_case() {
+        let mut index = index(&["AGENTS.md", "src/", "src/Agents.rs"]);
+        for query in ["agents", "Agents", "AGENTS"] {
+            assert_eq!(index.search(query, 3, &|| false).unwrap(), ["AGENTS.md", "src/Agents.rs"], "{query}");
+        }
+        assert_eq!(index.search("src/aG", 3, &|| false).unwrap(), ["src/Agents.rs"]);
+        assert_eq!(index.search("SRC/AG", 3, &|| false).unwrap(), ["src/Agents.rs"]);
     }
 
     #[test]

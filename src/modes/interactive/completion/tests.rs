@@ -108,8 +108,10 @@ fn check(text: &str, expected: &[&str]) {
 #[test]
 fn slash_suggests_commands_and_an_exact_name_comes_first() {
     check("/mo", &["/model", "/skill:model-cards"]);
+    check("/Mo", &["/model", "/skill:model-cards"]);
     check("/quit", &["/quit", "/skill:quit"]);
     check("/skill:q", &["/skill:quit"]);
+    check("/Skill:Q", &["/skill:quit"]);
     check("/cards", &["/skill:model-cards"]);
     check("hello", &[]);
     check("line\n/mo", &[]);
