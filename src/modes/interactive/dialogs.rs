@@ -30,7 +30,7 @@ pub(super) struct Dialogs {
 /// their own.
 enum Open {
     Trust(TrustDialog, AskedBy),
-    Login(LoginDialog),
+    Login(Box<LoginDialog>),
     Question(QuestionDialog),
     Tree(Box<TreeDialog>),
     Sessions(Box<SessionsDialog>),
@@ -53,7 +53,7 @@ impl Open {
     fn overlay(&mut self) -> &mut dyn Overlay {
         match self {
             Self::Trust(dialog, _) => dialog,
-            Self::Login(dialog) => dialog,
+            Self::Login(dialog) => &mut **dialog,
             Self::Question(dialog) => dialog,
             Self::Tree(dialog) => &mut **dialog,
             Self::Sessions(dialog) => &mut **dialog,
@@ -280,7 +280,7 @@ impl Dialogs {
     // Logging in.
 
     pub(super) fn open_login(&mut self, dialog: LoginDialog) {
-        self.open.push(Open::Login(dialog));
+        self.open.push(Open::Login(Box::new(dialog)));
     }
 
     pub(super) fn on_sign_in_step(&mut self, step: &SignInStep) {

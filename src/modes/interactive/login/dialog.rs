@@ -13,9 +13,11 @@ use super::sign_in::SignInDialog;
 use super::{LoginEffect, LoginMethod, LoginMsg, LoginProvider, Purpose};
 
 /// Provider, then method, then a key or a sign-in; stages with a single choice are
-/// skipped.
+/// skipped. Cancelling a stage leads back to the one before it, except from a sign-in.
 pub(in super::super) struct LoginDialog {
     stage: Stage,
+    /// The first one first.
+    earlier: Vec<Stage>,
 }
 
 enum Stage {
@@ -28,13 +30,15 @@ enum Stage {
 impl LoginDialog {
     /// Begins with the list of providers.
     pub(in super::super) fn new(purpose: Purpose, providers: Vec<LoginProvider>) -> Self {
-        Self { stage: Stage::Providers(Logins::new(purpose, providers)) }
+        Self { stage: Stage::Providers(Logins::new(purpose, providers)), earlier: Vec::new() }
     }
 
     /// Begins with `provider` already chosen. The outcome is due at once.
     pub(in super::super) fn for_provider(provider: LoginProvider) -> (Self, Option<DialogOutcome>) {
-        let mut dialog = Self { stage: Stage::Methods(LoginMethods::new(&provider)) };
-        let outcome = match dialog.choose(provider) {
+        let mut dialog = Self { stage: Stage::Methods(LoginMethods::new(&provider)), earlier: Vec::new() };
+        let step = dialog.choose(provider);
+        dialog.earlier.clear();
+        let outcome = match step {
             OverlayStep::StayWith(outcome) | OverlayStep::CloseWith(outcome) => Some(outcome),
             OverlayStep::Stay | OverlayStep::Close => None,
         };
@@ -104,12 +108,21 @@ impl LoginDialog {
         }
         let name = provider.offer.map_or(provider.keys.name.as_str(), |offer| offer.name);
         self.stage = Stage::SignIn(SignInDialog::new(name));
+        self.earlier.clear();
         let request = SignInRequest { provider: provider.keys.id, method, client_id, domain: None };
         OverlayStep::StayWith(outcome(LoginEffect::SignIn(request)))
     }
 
     fn show(&mut self, stage: Stage) -> OverlayStep {
-        self.stage = stage;
+        self.earlier.push(std::mem::replace(&mut self.stage, stage));
+        OverlayStep::Stay
+    }
+
+    fn go_back(&mut self) -> OverlayStep {
+        match self.earlier.pop() {
+            Some(stage) => self.stage = stage,
+            None => return OverlayStep::Close,
+        }
         OverlayStep::Stay
     }
 }
@@ -141,7 +154,7 @@ impl Overlay for LoginDialog {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         match self.stage().handle(input, keymap) {
             OverlayStep::Stay => OverlayStep::Stay,
-            OverlayStep::Close => OverlayStep::Close,
+            OverlayStep::Close => self.go_back(),
             OverlayStep::StayWith(msg) | OverlayStep::CloseWith(msg) => self.on_msg(msg),
         }
     }
@@ -160,6 +173,27 @@ mod tests {
     use super::super::super::keybindings::default_keymap;
     use super::super::super::overlays::tests::check_hints;
     use super::*;
+
+    fn press(dialog: &mut LoginDialog, code: KeyCode) -> OverlayStep {
+        let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        dialog.handle(&key, &default_keymap())
+    }
+
+    #[test]
+    fn escape_leads_back_to_the_list_that_the_dialog_began_with() {
+        let (id, name, source) = ("acme".to_owned(), "ACME".to_owned(), KeySource::Stored);
+        let keys = ProviderKeys { id, name, source, is_stored: true, is_known: true };
+        let provider = LoginProvider { keys, offer: None, asks_for_client_id: false };
+        let mut dialog = LoginDialog::new(Purpose::Login, vec![provider.clone()]);
+        press(&mut dialog, KeyCode::Enter);
+        assert!(matches!(dialog.stage, Stage::Entry(_)));
+        assert!(matches!(press(&mut dialog, KeyCode::Esc), OverlayStep::Stay));
+        assert!(matches!(dialog.stage, Stage::Providers(_)));
+        assert!(matches!(press(&mut dialog, KeyCode::Esc), OverlayStep::Close));
+        let (mut dialog, _) = LoginDialog::for_provider(provider);
+        assert!(matches!(dialog.stage, Stage::Entry(_)));
+        assert!(matches!(press(&mut dialog, KeyCode::Esc), OverlayStep::Close));
+    }
 
     #[test]
     fn hints_of_lists_and_entry_name_the_keys_of_the_user() {
