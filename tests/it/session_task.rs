@@ -1046,9 +1046,21 @@ async fn a_level_the_model_lacks_is_refused_and_not_forgotten_for_the_next() {
 #[tokio::test]
 async fn a_choice_can_become_the_default() {
     let bench = SessionBench::new([]);
-    let session = bench.start().await;
+    let mut session = bench.start().await;
+    session.waiting();
     let choose = SessionCommand::SetModel { reference: "m-2".to_owned(), scope: Scope::Default };
     session.request(choose).await.unwrap();
+    let level = session.handle.state().thinking;
+    session.request(SessionCommand::SetThinking { level, scope: Scope::Default }).await.unwrap();
+    let patterns = vec!["acme/m-2".to_owned()];
+    session.request(SessionCommand::SetScope { patterns, scope: Scope::Default }).await.unwrap();
+    let told: Vec<String> = session.waiting().into_iter().filter(|line| line.contains("Saved")).collect();
+    let expected = [
+        "Info: Saved acme/m-2 as the default model.".to_owned(),
+        format!("Info: Saved {level} as the default thinking level."),
+        "Info: Saved the models to cycle through as the default.".to_owned(),
+    ];
+    assert_eq!(told, expected);
     let saved = fs::read_to_string(bench.path("agent/settings.json")).unwrap();
     let saved: serde_json::Value = serde_json::from_str(&saved).unwrap();
     assert_eq!((&saved["defaultProvider"], &saved["defaultModel"]), (&json!("acme"), &json!("m-2")));

@@ -284,21 +284,24 @@ impl AgentSession {
                 self.select(self.model.find(&reference)?).await?;
                 if scope == Scope::Default {
                     let changes = self.model.as_default()?;
-                    SessionSettings::change(self, changes).await;
+                    let what = format!("{} as the default model", self.model.model().reference());
+                    SessionSettings::change_default(self, changes, &what).await;
                 }
             }
             SessionCommand::SetThinking { level, scope } => {
                 self.select(self.model.with_thinking(level)?).await?;
                 if scope == Scope::Default {
                     let change = changed("defaultThinkingLevel", level.name().into())?;
-                    SessionSettings::change(self, vec![change]).await;
+                    let what = format!("{level} as the default thinking level");
+                    SessionSettings::change_default(self, vec![change], &what).await;
                 }
             }
             SessionCommand::SetScope { patterns, scope } => {
                 self.model.set_scope(&patterns);
                 if scope == Scope::Default {
                     let change = changed("enabledModels", patterns.into())?;
-                    SessionSettings::change(self, vec![change]).await;
+                    let what = "the models to cycle through as the default";
+                    SessionSettings::change_default(self, vec![change], what).await;
                 }
                 self.report_selection();
             }

@@ -41,8 +41,15 @@ impl SessionSettings {
         self.watch.changed().await
     }
 
-    /// Applies changes at once, then saves them.
-    pub(super) async fn change(session: &mut AgentSession, changes: Vec<SettingChange>) {
+    /// Applies changes of defaults, saves them, and reports that `what` is saved.
+    pub(super) async fn change_default(session: &mut AgentSession, changes: Vec<SettingChange>, what: &str) {
+        if Self::change(session, changes).await {
+            session.outbox.notice(NoticeLevel::Info, format!("Saved {what}."));
+        }
+    }
+
+    /// Applies changes at once, then saves them. Returns whether they were saved.
+    pub(super) async fn change(session: &mut AgentSession, changes: Vec<SettingChange>) -> bool {
         let write = session.settings.live.change(changes);
         let keys = session.settings.watch.take().unwrap_or_default();
         Self::apply_now(session, &keys);
@@ -51,11 +58,13 @@ impl SessionSettings {
             Ok(Err(error)) => Some(error.to_string()),
             Err(error) => Some(error.to_string()),
         };
+        let is_saved = error.is_none();
         match error {
             Some(error) => session.outbox.notice(NoticeLevel::Error, error),
             None => session.settings.report_late(&keys),
         }
         Self::follow(session);
+        is_saved
     }
 
     /// Applies changes since the last call to all parts of `session`.
