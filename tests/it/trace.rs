@@ -540,7 +540,7 @@ fn the_trace_of_the_screen_is_filtered_and_paged() {
     pty.keys("tt");
     pty.wait_text("page 1 of 2");
     pty.keys("/question 7.\r");
-    let rows = pty.wait_text("page 2 of 2");
+    let rows = pty.wait_text("pages 1–2 of 2");
     assert!(rows.iter().any(|row| row.contains("question 7.")), "{rows:?}");
     pty.keys("G");
     pty.wait_text("question 0.");

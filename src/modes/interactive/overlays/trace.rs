@@ -46,9 +46,9 @@ impl LineParts for TracePages {
 
     fn position(&self, part: usize, line: usize) -> Position {
         if self.n_pages == 1 {
-            return Position { unit: "line", at: line + 1, of: self.lines(part).split('\n').count() };
+            return Position::at("line", line + 1, self.lines(part).split('\n').count());
         }
-        Position { unit: "page", at: part + 1, of: self.n_pages }
+        Position::at("page", part + 1, self.n_pages)
     }
 }
 

@@ -460,7 +460,7 @@ fn complete_output_is_read_when_it_is_chosen() {
     let lines: String = (1..=5_000).map(|n| format!("\u{1b}[31mrow {n}\u{1b}[0m of the output\n")).collect();
     stage.done(EffectDone::Report(ReportDone::Chapter { source, lines }));
     let screen = stage.screen(60, 20).join("\n");
-    assert!(screen.contains("line 15 of 5000") && screen.contains(" row 1 of the output"), "{screen}");
+    assert!(screen.contains("lines 1–15 of 5000") && screen.contains(" row 1 of the output"), "{screen}");
     stage.type_keys("/row 4321<enter>");
     assert!(stage.screen(60, 20).join("\n").contains(" row 4321 of the output"));
     stage.type_keys("<escape>");

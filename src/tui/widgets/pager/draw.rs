@@ -10,8 +10,6 @@ use super::super::{DialogCx, Hints};
 use super::search::{Note, highlighted};
 use super::{HiddenText, PagedText, Pager, Place, Position, Viewport};
 
-/// Narrower screens get positions without words.
-const MIN_WIDTH_WITH_UNIT: u16 = 40;
 /// Blanks between the title and the position.
 const GAP: usize = 2;
 
@@ -190,18 +188,16 @@ impl Pager {
         (rows, last)
     }
 
-    /// The title, truncated before the position.
+    /// The title and the position, which has no words where they would truncate the title.
     fn title_row(&self, position: Option<Position>, width_cells: u16, theme: &Theme) -> Row {
         let bold = theme.style(Token::Accent).add_modifier(Modifier::BOLD);
         let total = usize::from(width_cells);
-        let Some(Position { unit, at, of }) = position else {
+        let Some(position) = position else {
             return Row::styled(truncate(&self.title, total, Ellipsis::One).into_owned(), bold);
         };
-        let right = if width_cells < MIN_WIDTH_WITH_UNIT {
-            format!("{at}/{of}")
-        } else {
-            format!("{unit} {at} of {of}")
-        };
+        let [long, short] = position.texts();
+        let fits = width(&self.title) + GAP + width(&long) <= total;
+        let right = if fits { long } else { short };
         let title = truncate(&self.title, total.saturating_sub(width(&right) + GAP), Ellipsis::One);
         let gap = total.saturating_sub(width(&title) + width(&right));
         Row::from_runs([

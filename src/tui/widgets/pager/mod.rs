@@ -91,9 +91,27 @@ pub struct HiddenText {
 pub struct Position {
     /// What is counted, such as `line`.
     pub unit: &'static str,
-    /// Counts from 1.
-    pub at: usize,
+    /// The first one that is shown; counts from 1.
+    pub first: usize,
+    pub last: usize,
     pub of: usize,
+}
+
+impl Position {
+    /// At a single one.
+    pub fn at(unit: &'static str, at: usize, of: usize) -> Self {
+        Self { unit, first: at, last: at, of }
+    }
+
+    /// `rows 87–105 of 268`, and `105/268`.
+    fn texts(self) -> [String; 2] {
+        let Self { unit, first, last, of } = self;
+        let long = match first < last {
+            true => format!("{unit}s {first}–{last} of {of}"),
+            false => format!("{unit} {last} of {of}"),
+        };
+        [long, format!("{last}/{of}")]
+    }
 }
 
 /// The outcome of an input.

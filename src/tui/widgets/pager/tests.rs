@@ -73,7 +73,8 @@ fn keys_scroll_within_the_text_and_close() {
     let mut stage = lines(&numbered(9), 60, 6);
     let keys = "escape/q: close · /: search · g/shift+g: start/end";
     let shown = |first: usize, last: usize| {
-        let mut rows = vec!["─".repeat(60), format!("{:<46}{:>14}", "A text", format!("line {last} of 9"))];
+        let mut rows =
+            vec!["─".repeat(60), format!("{:<46}{:>14}", "A text", format!("lines {first}–{last} of 9"))];
         rows.extend((first..=last).map(|n| format!(" line {n:05}")));
         rows.push(keys.to_owned());
         rows
@@ -227,7 +228,19 @@ fn few_rows_of_a_long_text_are_in_memory() {
         stage.screen();
         assert!(stage.text.n_laid_out() <= 16);
     }
-    assert_eq!(stage.screen()[1], format!("{:<41}{:>19}", "A text", "line 16000 of 20000"));
+    assert_eq!(stage.screen()[1], format!("{:<34}{:>26}", "A text", "lines 15992–16000 of 20000"));
+}
+
+#[test]
+fn position_has_words_where_the_title_has_room_beside_them() {
+    let title = |width: u16| lines(&numbered(268), width, 24).screen()[1].clone();
+    assert_eq!(title(40), format!("{:<22}{:>18}", "A text", "lines 1–20 of 268"));
+    assert!(title(25).starts_with("A text  lines 1–"), "{}", title(25));
+    for width in [24, 20] {
+        let title = title(width);
+        assert!(title.starts_with("A text  ") && title.ends_with("/268"), "{title}");
+        assert!(!title.contains("lines"), "{title}");
+    }
 }
 
 #[test]

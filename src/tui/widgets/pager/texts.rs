@@ -119,8 +119,8 @@ impl PagedText for MarkdownText {
     fn position(&self, top: Place, last: Place) -> Option<Position> {
         let before = |(part, row): Place| self.rows.iter().take(part).map(Vec::len).sum::<usize>() + row;
         let of = self.rows.iter().map(Vec::len).sum();
-        let at = before(last) + 1;
-        (top != (0, 0) || at < of).then_some(Position { unit: "row", at, of })
+        let (first, last) = (before(top) + 1, before(last) + 1);
+        (first > 1 || last < of).then_some(Position { unit: "row", first, last, of })
     }
 
     /// All parts: what is shown differs from its source, and there is little of it.
@@ -261,8 +261,10 @@ impl<P: LineParts> PagedText for LinesText<P> {
     fn position(&self, top: Place, (part, row): Place) -> Option<Position> {
         let laid_out = self.find(part)?;
         let is_end = part + 1 == self.parts.n_parts() && row + 1 >= laid_out.rows.len();
-        let line = laid_out.line_of(row);
-        (top != (0, 0) || !is_end).then(|| self.parts.position(part, line))
+        let last = self.parts.position(part, laid_out.line_of(row));
+        let first_line = self.find(top.0).map_or(0, |laid_out| laid_out.line_of(top.1));
+        let first = self.parts.position(top.0, first_line).first;
+        (top != (0, 0) || !is_end).then_some(Position { first, ..last })
     }
 
     fn search(&mut self, query: &str) -> Option<Vec<usize>> {
@@ -308,6 +310,6 @@ impl LineParts for WholeText {
     }
 
     fn position(&self, part: usize, line: usize) -> Position {
-        Position { unit: "line", at: part * PART_LINES + line + 1, of: self.n_lines }
+        Position::at("line", part * PART_LINES + line + 1, self.n_lines)
     }
 }

@@ -107,9 +107,9 @@ impl PagedText for SessionText {
         let of = self.list.path.len() + self.n_added;
         let end = self.list.sections.last()?;
         if last.0 + 1 == self.list.sections.len() && end.is_read() && last.1 + 1 >= end.n_rows() {
-            return Some(Position { unit: "entry", at: of, of });
+            return Some(Position::at("entry", of, of));
         }
-        Some(Position { unit: "entry", at: (section.entries.start + 1).min(of), of })
+        Some(Position::at("entry", (section.entries.start + 1).min(of), of))
     }
 
     fn search(&mut self, query: &str) -> Option<Vec<usize>> {
