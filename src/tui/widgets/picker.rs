@@ -23,8 +23,8 @@ pub struct PickerItem<T> {
     pub detail: String,
     /// Additional names that the filter searches.
     pub keywords: String,
-    /// Sentences that the filter searches for whole words of the query: in them, letters with
-    /// others between them would fit anything.
+    /// Sentences that the filter searches, with the names, for whole words of the query: in them, letters
+    /// with others between them would fit anything.
     pub prose: String,
 }
 
@@ -85,6 +85,8 @@ pub struct Picker<T> {
     title: String,
     hints: Hints,
     filterable: bool,
+    /// Characters of a query that separate words as blanks do.
+    separators: &'static [char],
     /// Whether both ends of a label are kept where it has no room.
     keeps_ends: bool,
     items: Vec<PickerItem<T>>,
@@ -141,6 +143,7 @@ impl<T: Clone> Picker<T> {
             title: on_one_line(title),
             hints: Hints::new(),
             filterable: true,
+            separators: &[],
             keeps_ends: false,
             items,
             query: Field::plain(),
@@ -163,6 +166,13 @@ impl<T: Clone> Picker<T> {
     #[must_use]
     pub fn without_filter(mut self) -> Self {
         self.filterable = false;
+        self
+    }
+
+    /// Divides words of the query at these characters too.
+    #[must_use]
+    pub fn separating_words_at(mut self, separators: &'static [char]) -> Self {
+        self.separators = separators;
         self
     }
 
@@ -226,15 +236,17 @@ impl<T: Clone> Picker<T> {
     fn filter(&mut self) {
         let texts: Vec<String> =
             self.items.iter().map(|item| format!("{} {}", item.label, item.keywords)).collect();
-        self.shown = fuzzy_rank(self.query.text(), texts.iter().map(String::as_str));
-        let query = self.query.text().to_lowercase();
-        let is_in_prose = |item: &PickerItem<T>| {
-            let prose = item.prose.to_lowercase();
-            !prose.is_empty() && query.split_whitespace().all(|word| prose.contains(word))
+        let query = self.query.text().replace(self.separators, " ");
+        self.shown = fuzzy_rank(&query, texts.iter().map(String::as_str));
+        let query = query.to_lowercase();
+        let is_in_prose = |at: &usize| {
+            let prose = &self.items[*at].prose;
+            let text = format!("{} {prose}", texts[*at]).to_lowercase();
+            !prose.is_empty() && query.split_whitespace().all(|word| text.contains(word))
         };
         let named: HashSet<usize> = self.shown.iter().copied().collect();
         let others = (0..self.items.len()).filter(|at| !named.contains(at));
-        self.shown.extend(others.filter(|at| is_in_prose(&self.items[*at])));
+        self.shown.extend(others.filter(is_in_prose));
         self.list.start_over();
         let items = self.shown.iter().map(|&item_idx| &self.items[item_idx]);
         self.widest = items.fold((0, 0), |(label, note), item| {
@@ -427,6 +439,7 @@ mod tests {
         };
         assert_eq!(found("retry"), ["retry", "timeout"]);
         assert_eq!(found("Waits long"), ["timeout"]);
+        assert_eq!(found("timeout waits"), ["timeout"], "names and prose together");
         assert_eq!(found("hwlong"), [""; 0]);
     }
 

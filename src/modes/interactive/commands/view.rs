@@ -66,7 +66,7 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "[SEARCH]",
         help: "Show and change settings",
         run: |app, args, _| {
-            let dialog = SettingsDialog::new(&app.session.settings, args);
+            let dialog = SettingsDialog::new(&app.session.settings, app.dialogs.models(), args);
             app.dialogs.show(dialog);
         },
     },

@@ -6,20 +6,41 @@ use serde_json::Value;
 
 use crate::config::{EffectiveSettings, Layer, ROWS, Row as Setting, SettingKind};
 use crate::session::{SessionCommand, SessionState, setting_change};
-use crate::tui::keymap::{Context, Keymap};
+use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{visible_line, wrap_plain};
 use crate::tui::theme::Token;
 use crate::tui::widgets::{DialogCx, Field, Hints, Picker, PickerItem, PickerOutcome};
 
+use super::super::msg::WorldEffect;
 use super::dialog::Dialog;
-use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
+use super::{DialogOutcome, Drawn, ModelChoice, Overlay, OverlayStep};
 
-/// The list of settings, or the value that is being typed.
+/// Characters between the parts of keys, and of the names that the original shows.
+const SEPARATORS: &[char] = &['-', '.'];
+
+/// Words for settings in the menu of the original that their keys and descriptions do not have.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("compaction.enabled", "auto compact"),
+    ("markdown.mermaid", "mermaid rendering"),
+    ("outputPad", "output padding"),
+    ("autocompleteMaxVisible", "autocomplete max items"),
+];
+
+/// The list of settings, or the value of one that is being typed or chosen.
 pub(in super::super) struct SettingsDialog {
     settings: Arc<EffectiveSettings>,
+    /// Models with a key.
+    models: Vec<ModelChoice>,
     picker: Picker<&'static Setting>,
-    edit: Option<Edit>,
+    stage: Stage,
+}
+
+enum Stage {
+    List,
+    Edit(Edit),
+    /// The models that `defaultModel` can be.
+    DefaultModel(Picker<String>),
 }
 
 /// A value that is being typed.
@@ -60,15 +81,33 @@ impl Edit {
 
 impl SettingsDialog {
     /// Lists the settings that match `query`.
-    pub(in super::super) fn new(settings: &Arc<EffectiveSettings>, query: &str) -> Self {
+    pub(in super::super) fn new(
+        settings: &Arc<EffectiveSettings>,
+        models: &[ModelChoice],
+        query: &str,
+    ) -> Self {
         let hints = Hints::confirm("change").key("app.settings.reset", "reset").of_item().cancel("close");
-        let mut picker = Picker::new("Settings", items(settings)).keeping_ends().hints(hints);
+        let mut picker = Picker::new("Settings", items(settings))
+            .keeping_ends()
+            .separating_words_at(SEPARATORS)
+            .hints(hints);
         picker.set_query(query);
-        Self { settings: Arc::clone(settings), picker, edit: None }
+        Self { settings: Arc::clone(settings), models: models.to_vec(), picker, stage: Stage::List }
     }
 
     /// Changes a setting with few values to the next one; asks for the others.
     fn change(&mut self, setting: &'static Setting) -> OverlayStep {
+        match setting.key {
+            // Its list opens over this one.
+            "theme" => return OverlayStep::StayWith(WorldEffect::ListThemes(String::new()).into()),
+            "defaultModel" => {
+                if let Some(list) = self.default_models() {
+                    self.stage = Stage::DefaultModel(list);
+                    return OverlayStep::Stay;
+                }
+            }
+            _ => {}
+        }
         let value = self.settings.value(setting.key).unwrap_or_default();
         let next = match setting.kind {
             SettingKind::Bool => Some(Value::from(value != Value::Bool(true))),
@@ -82,26 +121,26 @@ impl SettingsDialog {
             _ => None,
         };
         let Some(next) = next else {
-            self.edit = Some(Edit::new(setting, &value));
+            self.stage = Stage::Edit(Edit::new(setting, &value));
             return OverlayStep::Stay;
         };
         set(setting, Some(next))
     }
 
     fn on_edit(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
-        let Some(edit) = &mut self.edit else { return OverlayStep::Stay };
+        let Stage::Edit(edit) = &mut self.stage else { return OverlayStep::Stay };
         if edit.field.handle(input, keymap) {
             edit.problem = None;
             return OverlayStep::Stay;
         }
         let InputEvent::Key(key) = input else { return OverlayStep::Stay };
         match keymap.lookup(Context::Select, key) {
-            Some("tui.select.cancel") => self.edit = None,
+            Some("tui.select.cancel") => self.stage = Stage::List,
             Some("tui.select.confirm") => match edit.value() {
                 Err(problem) => edit.problem = Some(problem),
                 Ok(value) => {
                     let setting = edit.setting;
-                    self.edit = None;
+                    self.stage = Stage::List;
                     return set(setting, Some(value).filter(|value| !value.is_null()));
                 }
             },
@@ -109,10 +148,64 @@ impl SettingsDialog {
         }
         OverlayStep::Stay
     }
+
+    /// The models of the default provider by their ids, or without one all by their references; `None` if
+    /// there are none.
+    fn default_models(&self) -> Option<Picker<String>> {
+        let settings = &self.settings.values;
+        let (provider, current) = (settings.default_provider.as_ref(), settings.default_model.as_ref());
+        let value = |model: &ModelChoice| match provider {
+            Some(_) => model.id.clone(),
+            None => model.reference(),
+        };
+        let models = self.models.iter().filter(|model| provider.is_none_or(|id| *id == model.provider));
+        let items: Vec<PickerItem<String>> = models
+            .map(|model| {
+                let value = value(model);
+                let mark = if Some(&value) == current { "✓ " } else { "  " };
+                PickerItem { value, ..model.item(mark, "") }
+            })
+            .collect();
+        if items.is_empty() {
+            return None;
+        }
+        let title = match provider {
+            Some(provider) => format!("Model for new sessions, of {provider}"),
+            None => "Model for new sessions".to_owned(),
+        };
+        let mut list = Picker::new(title, items).hints(Hints::confirm("save").cancel("back"));
+        list.select(|value| Some(value) == current);
+        Some(list)
+    }
+
+    fn on_default_model(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let Stage::DefaultModel(list) = &mut self.stage else { return OverlayStep::Stay };
+        match list.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
+            PickerOutcome::Cancelled => {
+                self.stage = Stage::List;
+                OverlayStep::Stay
+            }
+            PickerOutcome::Chosen(model) => {
+                self.stage = Stage::List;
+                change("defaultModel", Some(model.into()))
+            }
+        }
+    }
+
+    /// Whether a key is a blank that begins no search.
+    fn is_lone_blank(&self, input: &InputEvent) -> bool {
+        let is_blank = matches!(input, InputEvent::Key(key) if Chord::typed(key) == Some(' '));
+        is_blank && self.picker.query().is_empty()
+    }
 }
 
 fn set(setting: &Setting, value: Option<Value>) -> OverlayStep {
-    let command = SessionCommand::ChangeSetting { key: setting.key.to_owned(), value };
+    change(setting.key, value)
+}
+
+fn change(key: &str, value: Option<Value>) -> OverlayStep {
+    let command = SessionCommand::ChangeSetting { key: key.to_owned(), value };
     OverlayStep::StayWith(DialogOutcome::session(command))
 }
 
@@ -126,11 +219,12 @@ fn items(settings: &EffectiveSettings) -> Vec<PickerItem<&'static Setting>> {
             Some(Layer::BuiltIn) | None => String::new(),
             Some(origin) => format!(" · {}", origin.name()),
         };
+        let names = OTHER_NAMES.iter().find(|(key, _)| *key == row.key).map_or("", |(_, names)| names);
         let restart = if row.at_start { " · applies when pi starts again" } else { "" };
         PickerItem::new(row, row.key)
             .note(format!("{}{origin}", visible_line(&value)))
             .detail(format!("{}{restart}", row.help))
-            .prose(row.help)
+            .prose(format!("{} {names}", row.help))
     };
     ROWS.iter().map(item).collect()
 }
@@ -146,19 +240,28 @@ fn as_typed(value: &Value) -> String {
 
 impl Overlay for SettingsDialog {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
-        if self.edit.is_some() {
-            return self.on_edit(input, keymap);
+        match self.stage {
+            Stage::List => {}
+            Stage::Edit(_) => return self.on_edit(input, keymap),
+            Stage::DefaultModel(_) => return self.on_default_model(input, keymap),
         }
         if let (InputEvent::Key(key), Some(setting)) = (input, self.picker.selected().copied())
             && keymap.is("app.settings.reset", key)
         {
             return set(setting, None);
         }
+        if let Some(setting) = self.picker.selected().copied().filter(|_| self.is_lone_blank(input)) {
+            return self.change(setting);
+        }
         match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
             PickerOutcome::Chosen(setting) => self.change(setting),
         }
+    }
+
+    fn models_changed(&mut self, models: &[ModelChoice]) {
+        models.clone_into(&mut self.models);
     }
 
     fn session_changed(&mut self, session: &SessionState) -> bool {
@@ -172,9 +275,10 @@ impl Overlay for SettingsDialog {
     }
 
     fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
-        let Some(edit) = &self.edit else {
-            let drawn = self.picker.render(cx);
-            return (drawn.rows, drawn.cursor);
+        let edit = match &mut self.stage {
+            Stage::Edit(edit) => edit,
+            Stage::List => return drawn(&mut self.picker, cx),
+            Stage::DefaultModel(list) => return drawn(list, cx),
         };
         let form = if edit.is_json { ", here as a JSON string" } else { "" };
         let about = format!("{}: {}{form}", edit.setting.help, edit.setting.kind.describe());
@@ -189,6 +293,11 @@ impl Overlay for SettingsDialog {
     }
 }
 
+fn drawn<T: Clone>(list: &mut Picker<T>, cx: &DialogCx<'_>) -> Drawn {
+    let drawn = list.render(cx);
+    (drawn.rows, drawn.cursor)
+}
+
 #[cfg(test)]
 mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -197,7 +306,7 @@ mod tests {
     use crate::tui::keymap::{BINDINGS, Platform};
 
     use super::super::super::actions;
-    use super::super::super::msg::{Effect, WorldEffect};
+    use super::super::super::msg::Effect;
     use super::super::tests::draw;
     use super::*;
 
@@ -207,7 +316,13 @@ mod tests {
 
     fn dialog(query: &str, changes: Vec<SettingChange>) -> SettingsDialog {
         let (live, _) = LiveSettings::load("/nowhere/settings.json".into(), changes);
-        SettingsDialog::new(&live.get(), query)
+        let model = |provider: &str, id: &str| ModelChoice {
+            id: id.to_owned(),
+            provider: provider.to_owned(),
+            name: String::new(),
+        };
+        let models = [model("acme", "one"), model("umbrella", "two"), model("acme", "three")];
+        SettingsDialog::new(&live.get(), &models, query)
     }
 
     fn press(
@@ -286,6 +401,83 @@ mod tests {
         assert_eq!(changed("defaultTools", &keys), expected("defaultTools", tools));
         let reset = (KeyCode::Char('r'), KeyModifiers::CONTROL);
         assert_eq!(changed("quietStartup", &[reset]), Some(("quietStartup".to_owned(), None)));
+    }
+
+    #[test]
+    fn settings_are_found_by_words_of_key_description_and_the_originals_names() {
+        let first = |query: &str| {
+            let dialog = dialog(query, vec![]);
+            dialog.picker.selected().map_or("none", |setting| setting.key)
+        };
+        for (query, key) in [
+            ("Transport", "transport"),
+            ("steering mode", "steeringMode"),
+            ("follow-up mode", "followUpMode"),
+            ("Auto-compact", "compaction.enabled"),
+            ("double-escape action", "doubleEscapeAction"),
+            ("Auto-resize images", "images.autoResize"),
+            ("output padding", "outputPad"),
+            ("Quiet startup", "quietStartup"),
+            ("tree-filter-mode", "treeFilterMode"),
+            ("http-idle-timeout", "httpIdleTimeoutMs"),
+            ("hide thinking", "hideThinkingBlock"),
+            ("Mermaid rendering", "markdown.mermaid"),
+            ("cache-miss-notices", "showCacheMissNotices"),
+            ("default-project-trust", "defaultProjectTrust"),
+            ("image-width-cells", "terminal.imageWidthCells"),
+            ("autocomplete max items", "autocompleteMaxVisible"),
+            ("clear-on-shrink", "terminal.clearOnShrink"),
+            ("terminal progress", "terminal.showTerminalProgress"),
+            ("editor padding", "editorPaddingX"),
+            ("skill-commands", "enableSkillCommands"),
+            // A word of the key and one of the description.
+            ("markdown front", "markdown.codeBlockIndent"),
+            ("retry.maxRetries", "retry.maxRetries"),
+        ] {
+            assert_eq!(first(query), key, "{query}");
+        }
+    }
+
+    #[test]
+    fn blank_changes_the_selected_setting_until_a_search_has_begun() {
+        let key = |c| (KeyCode::Char(c), KeyModifiers::NONE);
+        let (down, mut list) = ((KeyCode::Down, KeyModifiers::NONE), dialog("", vec![]));
+        let at = ROWS.iter().position(|row| row.key == "showCacheMissNotices").unwrap();
+        assert_eq!(press(&mut list, &vec![down; at]), None);
+        let expected = Some(("showCacheMissNotices".to_owned(), Some(false.into())));
+        assert_eq!(press(&mut list, &[key(' ')]), expected);
+        assert_eq!(press(&mut list, &[key('q'), key(' '), key('s')]), None);
+        assert_eq!(list.picker.query(), "q s");
+    }
+
+    #[test]
+    fn default_model_is_chosen_among_the_models_of_the_default_provider() {
+        let set = |key: &str, value: &str| SettingChange::set(key, Value::from(value)).unwrap();
+        let chosen = |model: &str| Some(("defaultModel".to_owned(), Some(model.into())));
+        let down = (KeyCode::Down, KeyModifiers::NONE);
+        let mut list =
+            dialog("defaultModel", vec![set("defaultProvider", "acme"), set("defaultModel", "three")]);
+        assert_eq!(press(&mut list, &[ENTER]), None);
+        let screen = shown(&mut list, 12);
+        assert!(screen.contains("Model for new sessions, of acme"), "{screen}");
+        assert!(screen.contains("→ ✓ three") && !screen.contains("two"), "{screen}");
+        assert_eq!(press(&mut list, &[down, ENTER]), chosen("one"));
+        assert!(shown(&mut list, 12).contains("→ defaultModel"));
+        press(&mut list, &[ENTER, (KeyCode::Esc, KeyModifiers::NONE)]);
+        assert!(shown(&mut list, 12).contains("→ defaultModel"));
+        // Without a provider, the value names it.
+        assert_eq!(press(&mut dialog("defaultModel", vec![]), &[ENTER, down, ENTER]), chosen("umbrella/two"));
+        // Without a model to choose, it is typed.
+        let mut unknown = dialog("defaultModel", vec![set("defaultProvider", "gone")]);
+        assert_eq!(press(&mut unknown, &[vec![ENTER], typed("any")].concat()), chosen("any"));
+    }
+
+    #[test]
+    fn theme_opens_the_list_of_themes() {
+        let key = InputEvent::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
+        let step = dialog("theme", vec![]).handle(&key, &keymap());
+        let expected = DialogOutcome::from(WorldEffect::ListThemes(String::new()));
+        assert!(matches!(step, OverlayStep::StayWith(outcome) if outcome == expected));
     }
 
     #[test]

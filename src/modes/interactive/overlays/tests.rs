@@ -107,7 +107,7 @@ fn dialogs_name_the_keys_of_the_user_at_all_widths() {
 #[test]
 fn stages_of_settings_and_summary_name_the_keys_of_the_user() {
     let (live, _) = LiveSettings::load("/nowhere/settings.json".into(), vec![]);
-    let mut settings = SettingsDialog::new(&live.get(), "retry.maxRetries");
+    let mut settings = SettingsDialog::new(&live.get(), &[], "retry.maxRetries");
     check_hints(&mut settings);
     press(&mut settings, KeyCode::Enter);
     check_hints(&mut settings);
