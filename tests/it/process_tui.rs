@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
 use std::fs;
+use std::path::Path;
 
 use pi::ai::TestBarrier;
 use pi::util::clock::{Clock, iso8601};
@@ -865,6 +866,35 @@ fn a_change_of_a_theme_is_shown_while_it_is_selected() {
     pty.keys("mine");
     pty.wait_log("the theme", |log| log.contains("38;2;1;2;3"));
     check_theme_is_followed(&home, &pty);
+}
+
+/// As git does it: the new head replaces the old one.
+fn check_out(git_dir: &Path, branch: &str) {
+    let lock = git_dir.join("HEAD.lock");
+    fs::write(&lock, format!("ref: refs/heads/{branch}\n")).unwrap();
+    fs::rename(lock, git_dir.join("HEAD")).unwrap();
+}
+
+#[test]
+fn a_branch_that_is_checked_out_elsewhere_is_shown_at_once() {
+    for git_dir in [".git", "../main/.git/worktrees/project"] {
+        let home = TestHome::new();
+        let folder = home.project().join(git_dir);
+        fs::create_dir_all(&folder).unwrap();
+        check_out(&folder, "main");
+        if git_dir != ".git" {
+            fs::write(home.project().join(".git"), format!("gitdir: {git_dir}\n")).unwrap();
+        }
+        let pty = Pty::start(&home, SIZE, &[]);
+        pty.wait_idle();
+        pty.wait_text("(main)");
+        for branch in ["first", "second", "third"] {
+            check_out(&folder, branch);
+            pty.wait_text(&format!("({branch})"));
+        }
+        pty.keys("/quit\r");
+        pty.end();
+    }
 }
 
 #[test]

@@ -635,7 +635,11 @@ impl App {
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),
             EffectDone::Files(found) => completion::on_found(self, &found, out),
             EffectDone::History(done) => prompt_history::on_done(self, done),
-            EffectDone::Branch { cwd, branch } if cwd == self.session.cwd => self.footer.branch = branch,
+            EffectDone::HeadChanged => out.push(WorldEffect::ReadBranch.into()),
+            EffectDone::Branch { cwd, branch, head } if cwd == self.session.cwd => {
+                self.footer.branch = branch;
+                out.push(WorldEffect::WatchHead(head).into());
+            }
             // Asked for before another session was opened.
             EffectDone::Trace(_) | EffectDone::Branch { .. } => {}
             EffectDone::Edited(Ok(text)) => match self.dialogs.summary() {

@@ -24,6 +24,7 @@ use super::super::trace::CallFilter;
 use super::appearance::{Looks, in_tmux};
 use super::clipboard_owner::ClipboardOwner;
 use super::completion::{FileFinder, ProviderChoice};
+use super::file_watch::FileWatch;
 use super::keybindings;
 use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
@@ -33,7 +34,6 @@ use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFinder, SessionFolders};
 use super::terminal_env;
 use super::theme_files::{ThemePlaces, trusted_project};
-use super::theme_watch::ThemeWatch;
 use super::tree::TreeDone;
 
 /// The session, and the other objects that effects use.
@@ -61,7 +61,9 @@ pub(super) struct Effects {
     /// Owns what was copied to this machine's clipboard.
     pub(super) clipboard: ClipboardOwner<arboard::Clipboard>,
     /// Watches the file of the theme in use.
-    pub(super) theme_watch: ThemeWatch,
+    pub(super) theme_watch: FileWatch,
+    /// Watches the head of the session's repository.
+    pub(super) head_watch: FileWatch,
     /// Number of searches in the tree so far; only the last one counts.
     pub(super) tree_searches: Arc<AtomicU64>,
 }
@@ -87,6 +89,7 @@ impl Effects {
             WorldEffect::CheckThemes => self.check_themes(),
             WorldEffect::ListThemes(query) => self.list_themes(query),
             WorldEffect::ReadBranch => self.read_branch(),
+            WorldEffect::WatchHead(file) => self.watch_head(file),
             WorldEffect::Reload => self.reload(),
             WorldEffect::Login(effect) => self.start_login(effect),
             WorldEffect::Tree(effect) => self.start_tree(effect),
@@ -298,13 +301,22 @@ impl Effects {
     fn read_branch(&self) {
         let (cwd, done) = (self.link.handle().state().cwd.clone(), self.done.clone());
         tokio::task::spawn_blocking(move || {
-            let head = Repository::find(&cwd).and_then(|repository| repository.head());
-            let branch = head.map(|head| match head {
+            let repository = Repository::find(&cwd);
+            let branch = repository.as_ref().and_then(Repository::head).map(|head| match head {
                 Head::Branch(name) => name,
                 Head::Detached(hash) => hash,
             });
-            drop(done.send(EffectDone::Branch { cwd, branch }));
+            let head = repository.map(|repository| repository.head_path());
+            drop(done.send(EffectDone::Branch { cwd, branch, head }));
         });
+    }
+
+    /// Reports changes of this head from now on.
+    fn watch_head(&mut self, file: Option<PathBuf>) {
+        if self.head_watch.follow(file, &self.done) {
+            // It may have changed since it was read.
+            self.read_branch();
+        }
     }
 
     fn reload(&self) {

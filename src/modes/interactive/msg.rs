@@ -96,6 +96,8 @@ pub(super) enum WorldEffect {
     ListThemes(String),
     /// Reads the repository's head; answers with [`EffectDone::Branch`].
     ReadBranch,
+    /// Reports changes of this file, the head of a repository, as [`EffectDone::HeadChanged`].
+    WatchHead(Option<PathBuf>),
     /// Reloads the user's files; answers with [`EffectDone::Reloaded`].
     Reload,
     /// An effect of keys and accounts; answers with [`EffectDone::Login`].
@@ -150,6 +152,8 @@ pub(super) enum EffectDone {
         cwd: PathBuf,
         /// The branch, or the short hash of a detached head; `None` outside a repository.
         branch: Option<String>,
+        /// The file that changes with it.
+        head: Option<PathBuf>,
     },
     /// The text from the editor; `Err` if there is none, with the reason.
     Edited(Result<String, String>),
@@ -177,6 +181,8 @@ pub(super) enum EffectDone {
     Problems(Vec<String>),
     /// The file of the theme in use.
     ThemeChanged,
+    /// The head of the repository.
+    HeadChanged,
     /// The themes in files.
     OwnThemes(Vec<OwnTheme>),
     /// All themes, and what was asked for.

@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use super::external_editor::{Edited, EditorCommand, ExternalEditor};
-use super::msg::EffectDone;
+use super::msg::{EffectDone, WorldEffect};
 use super::terminal::{Stop, Suspended};
 use super::{Interactive, TERMINAL_GONE};
 
@@ -37,8 +37,10 @@ fn prepare(interactive: &mut Interactive) {
     interactive.save_draft();
 }
 
-/// Remembers that the continuation which is reported next is this one.
+/// Remembers that the continuation which is reported next is this one, and reads what the user may have
+/// changed elsewhere.
 fn on_resumed(interactive: &mut Interactive) {
+    interactive.effects.start(WorldEffect::ReadBranch);
     interactive.set_time();
     interactive.terminal.resumed_at = Some(interactive.app.now);
 }
@@ -50,6 +52,7 @@ async fn come_back(interactive: &mut Interactive) -> io::Result<Option<u8>> {
     }
     interactive.set_time();
     interactive.terminal.take_back(&mut interactive.app)?;
+    interactive.effects.start(WorldEffect::ReadBranch);
     Ok(None)
 }
 

@@ -31,6 +31,7 @@ use super::appearance::{Looks, in_tmux, questions, tells_keys_apart};
 use super::clipboard_owner::ClipboardOwner;
 use super::completion::ProviderChoice;
 use super::effects::Effects;
+use super::file_watch::FileWatch;
 use super::frames::FrameClock;
 use super::fullscreen;
 use super::input_wait::InputWait;
@@ -45,7 +46,6 @@ use super::session_picker::{IndexUpdate, SessionFolders};
 use super::terminal::{Drawing, JobSignals, Terminal};
 use super::terminal_env::{self, ScreenOverrides};
 use super::theme_files::{ThemePlaces, trusted_project};
-use super::theme_watch::ThemeWatch;
 use super::transcript::{Transcript, ViewSettings, set_header_hints};
 use super::ui::Ui;
 use super::unused_grammars::UnusedGrammars;
@@ -191,7 +191,8 @@ fn effects(
         sign_in: None,
         sharing: None,
         clipboard: ClipboardOwner::default(),
-        theme_watch: ThemeWatch::default(),
+        theme_watch: FileWatch::new(|| EffectDone::ThemeChanged),
+        head_watch: FileWatch::new(|| EffectDone::HeadChanged),
         tree_searches: Arc::default(),
     }
 }

@@ -486,8 +486,11 @@ fn answers_about_another_session_are_not_shown() {
     assert!(!stage.app.dialogs.is_open());
     stage.done(trace("/s/new.jsonl"));
     assert!(stage.app.dialogs.is_open());
-    let branch =
-        |cwd: &str, branch: &str| EffectDone::Branch { cwd: cwd.into(), branch: Some(branch.to_owned()) };
+    let branch = |cwd: &str, branch: &str| EffectDone::Branch {
+        cwd: cwd.into(),
+        branch: Some(branch.to_owned()),
+        head: None,
+    };
     stage.done(branch("/home/me/project", "here")).done(branch("/elsewhere", "there"));
     assert_eq!(stage.app.footer.branch.as_deref(), Some("here"));
 }

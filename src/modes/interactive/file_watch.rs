@@ -1,4 +1,4 @@
-//! Watches the file of the theme in use, so that a change of it is seen at once.
+//! Watches a file, such as that of the theme in use, so that a change of it is seen at once.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,33 +10,40 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::msg::EffectDone;
 
-/// Editors write a file in several steps; it is read when none has followed for this long.
+/// Editors write a file in several steps; it is read when no more have followed for this long.
 const REST: Duration = Duration::from_millis(100);
 
-/// The watched file, if the theme has one. Dropping it ends the watch.
-#[derive(Debug, Default)]
-pub(super) struct ThemeWatch {
+/// The watched file, if there is one. Dropping it ends the watch.
+#[derive(Debug)]
+pub(super) struct FileWatch {
     watched: Option<(PathBuf, RecommendedWatcher)>,
+    /// What reports a change.
+    change: fn() -> EffectDone,
 }
 
-impl ThemeWatch {
-    /// Watches this file and no other; each change is reported as [`EffectDone::ThemeChanged`].
-    /// Without a file there is neither a thread nor a task. Where the system cannot watch, `/reload`
-    /// reads the file.
-    pub(super) fn follow(&mut self, file: Option<PathBuf>, done: &UnboundedSender<EffectDone>) {
+impl FileWatch {
+    pub(super) fn new(change: fn() -> EffectDone) -> Self {
+        Self { watched: None, change }
+    }
+
+    /// Watches this file and no other, and reports each change of it. Without a file there is neither a
+    /// thread nor a task. Where the system cannot watch, nothing is reported. Returns whether a watch
+    /// began: the file may have changed shortly before.
+    pub(super) fn follow(&mut self, file: Option<PathBuf>, done: &UnboundedSender<EffectDone>) -> bool {
         if file.as_ref() == self.watched.as_ref().map(|(path, _)| path) {
-            return;
+            return false;
         }
         self.watched = file.and_then(|path| {
             let (changed, changes) = unbounded_channel();
             let watcher = watch(&path, changed).ok()?;
-            tokio::spawn(report(changes, done.clone()));
+            tokio::spawn(report(changes, self.change, done.clone()));
             Some((path, watcher))
         });
+        self.watched.is_some()
     }
 }
 
-/// Watches the folder of the file, because editors replace a file, and the folder of what it links to.
+/// Watches the folder of the file, because editors and git replace a file, and the folder of what it links to.
 fn watch(path: &Path, changed: UnboundedSender<()>) -> notify::Result<RecommendedWatcher> {
     let target = path.canonicalize()?;
     let names: Vec<OsString> =
@@ -68,10 +75,14 @@ fn is_write(kind: EventKind) -> bool {
 }
 
 /// Reports changes, once for those that follow each other closely.
-async fn report(mut changes: UnboundedReceiver<()>, done: UnboundedSender<EffectDone>) {
+async fn report(
+    mut changes: UnboundedReceiver<()>,
+    change: fn() -> EffectDone,
+    done: UnboundedSender<EffectDone>,
+) {
     while changes.recv().await.is_some() {
         while let Ok(Some(())) = tokio::time::timeout(REST, changes.recv()).await {}
-        if done.send(EffectDone::ThemeChanged).is_err() {
+        if done.send(change()).is_err() {
             return;
         }
     }
@@ -85,7 +96,7 @@ mod tests {
     async fn writes_that_follow_each_other_are_one_change() {
         let (changed, changes) = unbounded_channel();
         let (done, mut reports) = unbounded_channel();
-        let task = tokio::spawn(report(changes, done));
+        let task = tokio::spawn(report(changes, || EffectDone::ThemeChanged, done));
         for pause in [REST / 2, REST / 2, REST * 2, REST / 2] {
             changed.send(()).unwrap();
             tokio::time::sleep(pause).await;
@@ -106,14 +117,15 @@ mod tests {
         std::fs::write(&real, "1").unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let (done, mut reports) = unbounded_channel();
-        let mut watch = ThemeWatch::default();
-        watch.follow(Some(link.clone()), &done);
+        let mut watch = FileWatch::new(|| EffectDone::ThemeChanged);
+        assert!(watch.follow(Some(link.clone()), &done));
+        assert!(!watch.follow(Some(link.clone()), &done), "it is watched already");
         std::fs::write(&real, "2").unwrap();
         assert!(matches!(reports.recv().await, Some(EffectDone::ThemeChanged)));
         std::fs::write(folder.path().join("themes/other"), "3").unwrap();
         std::fs::rename(folder.path().join("themes/other"), &link).unwrap();
         assert!(matches!(reports.recv().await, Some(EffectDone::ThemeChanged)));
-        watch.follow(None, &done);
+        assert!(!watch.follow(None, &done));
         drop(done);
         assert!(reports.recv().await.is_none());
     }
