@@ -224,6 +224,29 @@ async fn suspending_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
     }
 }
 
+/// In a terminal of its own, and below a shell that has no jobs.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_shell_that_could_bring_it_back_the_program_is_not_suspended() {
+    for screen in SCREENS {
+        for command in ["exec \"$PI\" --tui-mode \"$0\"", "\"$PI\" --tui-mode \"$0\"; echo ended"] {
+            let home = TestHome::new();
+            let pty = Pty::start_shell(&home, SIZE);
+            pty.keys(&format!("exec sh -c '{command}' {screen}\r"));
+            pty.wait_idle();
+            pty.keys("\x1a");
+            pty.wait_text("pi cannot be suspended here");
+            let log = pty.text_log();
+            assert!(log.rfind("\x1b[?2004h") > log.rfind("\x1b[?2004l"), "{screen}: {command}");
+            pty.keys("draft");
+            pty.wait("the draft", |rows| rows.iter().any(|row| row.trim() == "draft"));
+            pty.keys("\x15/quit\r");
+            let (status, _, log) = pty.end();
+            assert!(status.success(), "{screen}: {command}");
+            assert_restored(&log);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_others_stopped_takes_the_terminal_back() {
     for screen in SCREENS {

@@ -7,6 +7,10 @@ use super::external_editor::{Edited, EditorCommand, ExternalEditor};
 use super::msg::{EffectDone, WorldEffect};
 use super::terminal::{Stop, Suspended};
 use super::{Interactive, TERMINAL_GONE};
+use crate::session::NoticeLevel;
+use crate::util::os;
+
+const NO_SHELL: &str = "pi cannot be suspended here: no shell started it that could bring it back.";
 
 /// A program that has the terminal for a while.
 pub(super) enum Outside {
@@ -58,6 +62,10 @@ async fn come_back(interactive: &mut Interactive) -> io::Result<Option<u8>> {
 
 /// Stops until the shell continues pi. Returns the exit code if pi must end.
 async fn suspend(interactive: &mut Interactive, stop: Stop) -> io::Result<Option<u8>> {
+    if !os::can_stop_job() {
+        interactive.app.transcript.notice(NoticeLevel::Warning, NO_SHELL);
+        return Ok(None);
+    }
     prepare(interactive);
     let suspended = interactive.terminal.suspend(&mut interactive.app, stop).await?;
     on_resumed(interactive);

@@ -502,10 +502,26 @@ pub fn stop_self() -> io::Result<()> {
 /// A signal that nobody handles. Where no shell may be there to continue the job, the system
 /// decides: it ignores SIGTTOU for a job without one.
 fn stop_signal() -> StopSignal {
-    let parent = getppid();
-    let is_in_session = getsid(Some(parent)).is_ok_and(|session| getsid(None) == Ok(session));
-    let leads_job = getpgid(Some(parent)).is_ok_and(|group| getpgid(None) != Ok(group));
-    if is_in_session && leads_job { StopSignal::STOP } else { StopSignal::TTOU }
+    if is_shell_of_job(getppid()) { StopSignal::STOP } else { StopSignal::TTOU }
+}
+
+/// Whether a shell can be there to continue the job after it was stopped. There is none if pi leads the
+/// session, or if the job is an orphaned process group: no parent of its processes is another job of the
+/// session.
+pub fn can_stop_job() -> bool {
+    let is_outside = |id: nix::Result<Pid>| id.is_ok_and(|id| id.as_raw() == 0);
+    let is_of_job = |pid: Pid| getpgid(Some(pid)) == getpgid(None);
+    // Of a job from outside of this namespace nothing is known.
+    is_outside(getpgid(None))
+        || is_shell_of_job(getppid())
+        || parents().into_iter().any(|(pid, parent)| is_of_job(pid) && is_shell_of_job(parent))
+}
+
+/// Whether a process can have this job as one of its jobs: it is in the same session, and in another group.
+fn is_shell_of_job(pid: Pid) -> bool {
+    let is_in_session = getsid(Some(pid)).is_ok_and(|session| getsid(None) == Ok(session));
+    let leads_job = getpgid(Some(pid)).is_ok_and(|group| getpgid(None) != Ok(group));
+    is_in_session && leads_job
 }
 
 /// Whether the terminal belongs to the job of this process; also if there is no terminal.

@@ -368,6 +368,11 @@ pub fn stop_self() -> io::Result<()> {
     stop_job()
 }
 
+/// [`stop_job`] says that there are no jobs.
+pub fn can_stop_job() -> bool {
+    true
+}
+
 /// Windows has no jobs of a terminal.
 pub fn is_in_foreground() -> bool {
     true
