@@ -419,7 +419,9 @@ impl InputBroker {
     }
 
     fn take_report(&mut self, report: &[u8]) {
-        match self.answers.take(report) {
+        let meaning = self.answers.take(report);
+        self.parser.has_kitty_keys = self.answers.has_kitty_keys;
+        match meaning {
             // An answer may come after the last one, from a terminal around tmux.
             Report::Last | Report::Answer if self.parser.n_asked == 0 => {
                 if self.ready.back() != Some(&InputEvent::Answered) {
@@ -682,6 +684,28 @@ mod tests {
         broker.understand(b"\x1b[27u");
         let events: Vec<InputEvent> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
         assert_eq!(events, [InputEvent::Paste("pasted".to_owned()), key(KeyCode::Esc)]);
+    }
+
+    #[tokio::test]
+    async fn a_return_with_escape_is_shift_enter_only_in_a_terminal_that_sends_alt_enter_otherwise() {
+        let (mut broker, _keys) = broker();
+        let enter = |modifiers| InputEvent::Key(KeyEvent::new(KeyCode::Enter, modifiers));
+        broker.understand(b"\x1b\r");
+        assert_eq!(broker.ready.pop_front(), Some(enter(KeyModifiers::ALT)));
+        broker.understand(b"\x1b[?5u");
+        assert_eq!(broker.ready.pop_front(), Some(InputEvent::Answered));
+        for (sent, modifiers) in [
+            (b"\x1b\r".as_slice(), KeyModifiers::SHIFT),
+            (b"\x1b[13;3u", KeyModifiers::ALT),
+            (b"\r", KeyModifiers::NONE),
+        ] {
+            broker.understand(sent);
+            assert_eq!(broker.ready.pop_front(), Some(enter(modifiers)), "{sent:?}");
+        }
+        // In two pieces.
+        broker.understand(b"\x1b");
+        broker.understand(b"\r");
+        assert_eq!(broker.ready.pop_front(), Some(enter(KeyModifiers::SHIFT)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,6 +15,11 @@ const CTRL_H: u8 = 0x08;
 const DELETE: u8 = 0x7f;
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
+/// alt+enter. With kitty's keyboard protocol that key is sent otherwise, and this is what users have their
+/// terminal send for shift+enter.
+const ESCAPED_RETURN: &[u8] = b"\x1b\r";
+/// shift+enter in kitty's keyboard protocol.
+const SHIFT_ENTER: &[u8] = b"\x1b[13;2u";
 /// Maximum length of a sequence other than a paste or an answer.
 const LONGEST: usize = 128;
 /// How much of a string is kept: terminals explain errors in words.
@@ -50,6 +55,8 @@ pub(super) struct Parser {
     pub(super) has_whole_answers: bool,
     /// Whether the terminal's Backspace sends 0x08, which is ctrl+h elsewhere.
     pub(super) erases_with_ctrl_h: bool,
+    /// Whether the terminal has kitty's keyboard protocol.
+    pub(super) has_kitty_keys: bool,
 }
 
 impl Parser {
@@ -199,6 +206,9 @@ impl Parser {
                 _ => {}
             }
         }
+        if self.has_kitty_keys && self.sequence == ESCAPED_RETURN {
+            self.sequence = SHIFT_ENTER.to_vec();
+        }
         let key = other_key(&self.sequence).or_else(|| rxvt_key(&self.sequence));
         if let Some(key) = key.or_else(|| latin_key(&self.sequence)) {
             self.sequence = key;
@@ -321,7 +331,7 @@ fn is_begun(sequence: &[u8]) -> bool {
 fn other_key(sequence: &[u8]) -> Option<Vec<u8>> {
     // Some terminals are set up to send this for shift+enter.
     if sequence == b"\x1b[13;2~" {
-        return Some(b"\x1b[13;2u".to_vec());
+        return Some(SHIFT_ENTER.to_vec());
     }
     let body = sequence.strip_prefix(b"\x1b[27;")?.strip_suffix(b"~")?;
     let (modifiers, code) = std::str::from_utf8(body).ok()?.split_once(';')?;
