@@ -14,6 +14,7 @@ use super::super::clipboard::AttachEffect;
 use super::super::msg::{Effect, ScreenEffect};
 use super::super::sections::SectionCx;
 use super::super::transcript::action_showing;
+use super::blocks;
 use super::caret::CaretMove;
 use super::search::{Note, Search};
 use super::selection::{Point, Selection, Unit};
@@ -267,9 +268,9 @@ fn on_mouse(app: &mut App, mouse: &MouseEvent, has_dialog: bool, out: &mut Vec<E
             let rows = isize::try_from(rows).unwrap_or(1);
             view.moves.push(Move::Rows(if down { rows } else { -rows }));
         }
-        MouseEventKind::Up(MouseButton::Left) => on_release(app, settings.copy_on_select, out),
+        MouseEventKind::Up(MouseButton::Left) => on_release(app, mouse, settings.copy_on_select, out),
         _ if has_dialog => {}
-        MouseEventKind::Down(MouseButton::Left) => on_press(view, mouse, now),
+        MouseEventKind::Down(MouseButton::Left) => on_press(app, mouse, now),
         MouseEventKind::Drag(MouseButton::Left) => on_drag(view, mouse),
         MouseEventKind::Down(MouseButton::Right) => out.push(AttachEffect::Clipboard.into()),
         MouseEventKind::Down(_)
@@ -292,8 +293,13 @@ fn move_in_list(app: &mut App, rows: usize, down: bool, out: &mut Vec<Effect>) {
     }
 }
 
-fn on_press(view: &mut Fullscreen, mouse: &MouseEvent, now: Duration) {
+fn on_press(app: &mut App, mouse: &MouseEvent, now: Duration) {
     let row = usize::from(mouse.row);
+    let is_soon = |(time, _): (Duration, Point)| now.saturating_sub(time) <= CLICK_TIME;
+    let has_clicked = app.fullscreen.as_ref().is_some_and(|view| view.clicks.last.is_some_and(is_soon));
+    let again = has_clicked.then(|| blocks::take_toggle_back(app, (mouse.column, mouse.row))).flatten();
+    let Some(view) = &mut app.fullscreen else { return };
+    view.clicks.toggled = None;
     view.caret = None;
     let is_last = row + 1 == view.shown.page;
     if is_last && view.shown.label.as_ref().is_some_and(|columns| columns.contains(&mouse.column)) {
@@ -303,16 +309,13 @@ fn on_press(view: &mut Fullscreen, mouse: &MouseEvent, now: Duration) {
         view.is_scrollbar_held = true;
         return view.moves.push(part_of_height(view, row));
     }
-    let Some(at) = point_or_end(view, mouse.column, row) else {
+    let Some(at) = again.or_else(|| point_or_end(view, mouse.column, row)) else {
         view.selection = None;
         return;
     };
     // Below the text there are no words and lines.
-    let is_again = at.column < u16::MAX
-        && view
-            .clicks
-            .last
-            .is_some_and(|(time, place)| now.saturating_sub(time) <= CLICK_TIME && place == at);
+    let is_same = |last: (Duration, Point)| is_soon(last) && last.1 == at;
+    let is_again = again.is_some() || at.column < u16::MAX && view.clicks.last.is_some_and(is_same);
     view.clicks.count = if is_again { view.clicks.count + 1 } else { 1 };
     view.clicks.last = Some((now, at));
     match &mut view.selection {
@@ -353,7 +356,7 @@ fn on_drag(view: &mut Fullscreen, mouse: &MouseEvent) {
     }
 }
 
-fn on_release(app: &mut App, copies: bool, out: &mut Vec<Effect>) {
+fn on_release(app: &mut App, mouse: &MouseEvent, copies: bool, out: &mut Vec<Effect>) {
     let Some(view) = &mut app.fullscreen else { return };
     let was_scrollbar = std::mem::take(&mut view.is_scrollbar_held);
     view.autoscroll = None;
@@ -366,8 +369,12 @@ fn on_release(app: &mut App, copies: bool, out: &mut Vec<Effect>) {
     if was_scrollbar {
         return;
     }
-    if view.selection.is_some_and(|selection| !selection.is_extended) {
-        view.selection = None;
+    if let Some(Selection { anchor, .. }) = view.selection.take_if(|selection| !selection.is_extended) {
+        let is_covered = view.search.is_some() && usize::from(mouse.row) + 1 == view.shown.page;
+        if anchor.column < u16::MAX && !is_covered {
+            blocks::toggle(app, anchor, (mouse.column, mouse.row));
+        }
+        return;
     }
     if copies {
         // It stays visible until the next click or Escape.

@@ -5,11 +5,13 @@
 //! as they are needed. `view` is the state of the screen. `viewport` is that state with the app
 //! and the size of the screen: `scrolling` and `caret` move it, `compose` draws it with
 //! `scrollbar` and `last_row`. `selection` and `search` work on rows, and
-//! `recent_matches` counts what the search finds as rows arrive; `input` has keys and mouse.
+//! `recent_matches` counts what the search finds as rows arrive; `blocks` opens and closes
+//! what is clicked; `input` has keys and mouse.
 //! The terminal follows [`App::fullscreen`](super::app::App::fullscreen): there is one state
 //! exactly if the screen is fullscreen.
 //! Invariant: what a frame costs depends on the size of the screen, not on the rows behind it.
 
+mod blocks;
 mod caret;
 mod compose;
 mod input;

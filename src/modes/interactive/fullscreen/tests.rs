@@ -1440,6 +1440,116 @@ fn a_toggle_redraws_what_is_on_the_screen_and_earlier_sections() {
     assert!(has(&screen, "pasted 20") && !has(&screen, "more lines"), "{screen:#?}");
 }
 
+fn count(screen: &[String], text: &str) -> usize {
+    screen.iter().filter(|row| row.contains(text)).count()
+}
+
+#[test]
+fn a_click_opens_and_closes_one_block_where_it_is() {
+    let mut stage = answer("a paragraph");
+    run_call(&mut stage);
+    run_call(&mut stage);
+    let closed = stage.screen();
+    assert_eq!((count(&closed, "$ make"), count(&closed, "Line 1 of output")), (2, 0), "{closed:#?}");
+    let second_later = |stage: &mut Stage| stage.app.now += std::time::Duration::from_secs(1);
+    for text in ["$ make", "ctrl+o to expand"] {
+        let (x, y) = stage.find(text);
+        second_later(&mut stage);
+        stage.click(x, y);
+        let open = stage.screen();
+        assert_eq!(count(&open, "Line 1 of output"), 1, "{open:#?}");
+        assert_eq!(open[..y], closed[..y]);
+        let second = closed.iter().rposition(|row| row.contains("$ make")).unwrap();
+        assert!(closed[second..].iter().all(|row| open.contains(row)), "{open:#?}");
+        second_later(&mut stage);
+        stage.click(x, y);
+        assert_eq!(stage.screen(), closed);
+    }
+    // What shows or hides all does so.
+    let (x, y) = stage.find("$ make");
+    second_later(&mut stage);
+    stage.click(x, y);
+    let key = InputEvent::Key(KeyEvent::new(KeyCode::Char('o'), KeyModifiers::CONTROL));
+    for n_open in [2, 0] {
+        stage.app.on_input(&key, &mut Vec::new());
+        let screen = stage.screen();
+        assert_eq!(count(&screen, "Line 1 of output"), n_open, "{screen:#?}");
+    }
+    // Neither the blank row before it nor a drag is a click on it.
+    second_later(&mut stage);
+    stage.click(0, closed.iter().position(|row| row.contains("a paragraph")).unwrap() + 1);
+    stage.drag((x, y), (x + 3, y));
+    assert_eq!(count(&stage.screen(), "Line 1 of output"), 0);
+}
+
+#[test]
+fn a_double_click_on_a_block_selects_a_word_and_leaves_it_as_it_was() {
+    for hide_thinking in [false, true] {
+        let mut stage = Stage::of(session_with(&numbered(2, 1), "a secret plan"), Size::new(60, 40));
+        run_call(&mut stage);
+        let view = ViewSettings { hide_thinking, ..stage.app.transcript.view().clone() };
+        stage.app.transcript.set_view(view);
+        let before = stage.screen();
+        for word in ["make", "ctrl+o", if hide_thinking { "Thinking" } else { "secret" }] {
+            let (x, y) = stage.find(word);
+            stage.app.now += std::time::Duration::from_secs(1);
+            stage.click(x, y);
+            assert_ne!(stage.screen(), before, "{word}");
+            stage.click(x, y);
+            assert_eq!(stage.screen(), before, "{word}");
+            assert_eq!(stage.copied.pop().as_deref(), Some(word));
+        }
+    }
+}
+
+#[test]
+fn a_block_that_is_opened_at_the_end_stays_where_it_is() {
+    let mut stage = Stage::numbered(30, 3);
+    run_call(&mut stage);
+    let (x, y) = stage.find("$ make");
+    let closed = stage.screen();
+    stage.click(x, y);
+    let open = stage.screen();
+    let text = |row: &String| row.trim_end_matches([' ', '│', '┃', '█']).to_owned();
+    let above = |screen: &[String]| screen[..=y].iter().map(text).collect::<Vec<_>>();
+    assert_eq!(above(&open), above(&closed), "without the scrollbar");
+    assert!(!open[19].contains("new"), "{open:#?}");
+    stage.app.now += std::time::Duration::from_secs(1);
+    stage.click(x, y);
+    assert_eq!(stage.screen(), closed);
+    assert!(stage.view().top.is_none(), "the end is followed again");
+}
+
+#[test]
+fn a_search_goes_to_a_match_in_a_block_that_is_opened_with_a_click() {
+    let mut stage = answer("a paragraph");
+    run_call(&mut stage);
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    assert!(stage.type_text("line 1")[39].contains("only in collapsed text"));
+    let (x, y) = stage.find("$ make");
+    stage.click(x, y);
+    let screen = stage.screen();
+    assert!(screen[39].starts_with(" Search: line 1   1 of 1 · "), "{screen:#?}");
+}
+
+#[test]
+fn a_block_of_an_earlier_message_is_opened_with_a_click() {
+    let mut stage = Stage::of(session_with(&numbered(300, 1), "a secret plan"), Size::new(60, 20));
+    let view = ViewSettings { hide_thinking: true, ..stage.app.transcript.view().clone() };
+    stage.app.transcript.set_view(view);
+    stage.screen();
+    stage.press(KeyCode::Home, KeyModifiers::CONTROL);
+    stage.press(KeyCode::PageDown, KeyModifiers::NONE);
+    let (x, y) = stage.find("Thinking…");
+    let closed = stage.screen();
+    stage.click(x, y);
+    let open = stage.screen();
+    assert_eq!(count(&open, "a secret plan"), 1, "{open:#?}");
+    assert_eq!(count(&open, "Thinking…") + 1, count(&closed, "Thinking…"), "{open:#?}");
+    assert_eq!(open[..y], closed[..y]);
+}
+
 #[test]
 fn messages_that_arrive_are_events_of_the_same_transcript() {
     let mut stage = Stage::numbered(3, 1);

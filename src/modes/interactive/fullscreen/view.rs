@@ -9,6 +9,7 @@ use crate::tui::text::Row;
 use super::super::app::App;
 use super::super::sections::{ReadEffect, SectionCx};
 use super::super::transcript::{self, RowPlace, Transcript};
+use super::blocks::ToggledBlock;
 use super::caret::CaretMove;
 use super::scrollback::{Earlier, RECENT, Scrollback, Spot};
 use super::search::{Search, Step};
@@ -104,6 +105,8 @@ impl LeftPlace {
 pub(super) struct Clicks {
     pub(super) last: Option<(Duration, Point)>,
     pub(super) count: usize,
+    /// What the last of them opened or closed.
+    pub(super) toggled: Option<ToggledBlock>,
 }
 
 /// The last frame.
@@ -206,6 +209,9 @@ impl Fullscreen {
         }
         spots.extend(self.caret.as_mut().map(|caret| &mut caret.spot));
         spots.extend(self.clicks.last.as_mut().map(|(_, point)| &mut point.spot));
+        if let Some(toggled) = &mut self.clicks.toggled {
+            spots.extend([&mut toggled.at.spot, &mut toggled.first]);
+        }
         if let Some(search) = &mut self.search {
             spots.extend(search.origin.as_mut());
             if let Some(current) = &mut search.current {

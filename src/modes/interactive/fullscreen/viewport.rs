@@ -68,7 +68,7 @@ impl Viewport<'_> {
             return state.keeping_places(transcript, |transcript| transcript.layout(width, theme, now));
         }
         // Columns mean something else afterwards.
-        (state.selection, state.caret) = (None, None);
+        (state.selection, state.caret, state.clicks.toggled) = (None, None, None);
         let anchor = state.anchor_of_top(transcript);
         let has_news = state.n_new(transcript) > 0;
         let first = state.spots_mut().iter().map(|spot| spot.row).min();

@@ -148,6 +148,16 @@ impl Section {
         }
     }
 
+    /// Opens or closes the block of a row alone, and returns its first row; `None` if it cannot be closed.
+    pub(in super::super) fn toggle_block(&mut self, index: usize, cx: SectionCx<'_>) -> Option<usize> {
+        match &mut self.body {
+            Body::Unread => None,
+            Body::Entries(transcript) => {
+                transcript::toggle_block(transcript, index, (cx.width, cx.theme, cx.now))
+            }
+        }
+    }
+
     /// What hides a text that contains `query`, which is in lower case and is not shown.
     pub(in super::super) fn find_hidden(&mut self, query: &str, cx: SectionCx<'_>) -> Option<Hidden> {
         match &mut self.body {

@@ -61,6 +61,8 @@ struct Slot {
     end: usize,
     /// Number of messages that had ended before it was added.
     message: usize,
+    /// Whether it is open where the view has it closed, or the other way round.
+    is_toggled: bool,
 }
 
 /// The inputs of settled cells' rows.
@@ -290,7 +292,14 @@ impl CellList {
             last.dirty |= last.cell.succeeded();
         }
         let message = self.n_messages;
-        self.slots.push(Slot { cell, painted: Painted::default(), dirty: true, end: 0, message });
+        self.slots.push(Slot {
+            cell,
+            painted: Painted::default(),
+            dirty: true,
+            end: 0,
+            message,
+            is_toggled: false,
+        });
         CellId::new(self.slots.len() - 1)
     }
 
@@ -303,9 +312,9 @@ impl CellList {
         (0..self.slots.len()).rev().filter(|index| self.slots[*index].cell.is_of_entry())
     }
 
-    /// All cells, to be read or drawn elsewhere: their rows stay as they are.
-    pub(super) fn cells_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Cell> {
-        self.slots.iter_mut().map(|slot| &mut slot.cell)
+    /// All cells, to be read or drawn elsewhere, and whether each is toggled: their rows stay as they are.
+    pub(super) fn cells_mut(&mut self) -> impl DoubleEndedIterator<Item = (&mut Cell, bool)> {
+        self.slots.iter_mut().map(|slot| (&mut slot.cell, slot.is_toggled))
     }
 
     /// Mutable access to a cell, which is then drawn again.
@@ -430,6 +439,13 @@ impl CellList {
         draw(slot, cx);
         self.renders += 1;
         slot.painted.rows.len()
+    }
+
+    /// Shows all cells as `after` has them, if they were toggled where that is not as it was `before`.
+    pub(super) fn follow_view(&mut self, before: &ViewSettings, after: &ViewSettings) {
+        for slot in &mut self.slots {
+            slot.is_toggled &= slot.cell.is_closed(before) == slot.cell.is_closed(after);
+        }
     }
 
     fn draw_live(&mut self, cx: &RenderCx<'_>) {
@@ -613,9 +629,23 @@ impl CellList {
     }
 }
 
+/// Opens or closes this cell alone, and draws it. Indices of later rows change. Returns whether it can be closed.
+pub(super) fn toggle(cells: &mut CellList, index: usize, cx: &RenderCx<'_>) -> bool {
+    let slot = cells.slots.get_mut(index).filter(|slot| slot.cell.is_closed(cx.view).is_some());
+    let Some(slot) = slot else { return false };
+    slot.is_toggled = !slot.is_toggled;
+    cells.draw_anew(index, cx);
+    cells.first_live = cells.first_live.min(index);
+    cells.measure();
+    true
+}
+
 fn draw(slot: &mut Slot, cx: &RenderCx<'_>) {
     let drawn_before = slot.painted.stable;
-    slot.cell.render(cx, &mut slot.painted);
+    match slot.is_toggled {
+        true => slot.cell.render(&RenderCx { view: &cx.view.toggled(), ..*cx }, &mut slot.painted),
+        false => slot.cell.render(cx, &mut slot.painted),
+    }
     // Cells wrap their text; this handles what cannot be wrapped.
     for row in slot.painted.rows.iter_mut().skip(drawn_before) {
         if row.width() > usize::from(cx.width) {

@@ -43,8 +43,9 @@ pub(in super::super) fn find_hidden(
     let whole = ViewSettings { expanded: true, hide_thinking: false, ..view.clone() };
     let cx = RenderCx { width: width.max(1), theme, highlighter, view: &whole, now };
     let mut left = max_bytes;
-    for cell in cells.cells_mut().rev() {
-        let Some(hidden) = cell.hidden_by(view) else { continue };
+    let other = view.toggled();
+    for (cell, is_toggled) in cells.cells_mut().rev() {
+        let Some(hidden) = cell.hidden_by(if is_toggled { &other } else { view }) else { continue };
         let (mut n_bytes, mut has_query) = (0, false);
         cell.each_text(&mut |text| {
             n_bytes += text.len();

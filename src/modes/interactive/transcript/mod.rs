@@ -5,7 +5,7 @@
 //! their rows (`cell_list`), and lets each kind draw itself (`cells`). The caller
 //! places the rows on screen. Nothing here reads a clock or a disk.
 //! Invariant: a row below [`Transcript::stable`] changes only in a layout that
-//! [`Transcript::is_laid_out`] announces.
+//! [`Transcript::is_laid_out`] announces, and when the user opens or closes its block ([`toggle_block`]).
 
 mod anchor;
 mod answer;
@@ -47,7 +47,7 @@ pub(super) use render::{RenderCx, ViewSettings};
 pub(super) use resources::{Resource, ResourceSection};
 pub(super) use scrolling::{
     LeftRows, RowPlace, continue_after, draw_earlier, keep_places, keep_since, left_rows, open_part,
-    open_whole, release,
+    open_whole, release, toggle_block,
 };
 
 /// The conversation of a session, ready to be shown.
@@ -125,6 +125,7 @@ impl Transcript {
 
     /// Changes how everything is shown.
     pub(super) fn set_view(&mut self, view: ViewSettings) {
+        self.cells.follow_view(&self.view, &view);
         self.view = view;
     }
 

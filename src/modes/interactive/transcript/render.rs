@@ -54,6 +54,11 @@ impl ViewSettings {
         Self { output_padding: settings.output_padding, code_indent, mermaid, ..self }
     }
 
+    /// With everything open that is closed, and the other way round.
+    pub(super) fn toggled(&self) -> Self {
+        Self { expanded: !self.expanded, hide_thinking: !self.hide_thinking, ..self.clone() }
+    }
+
     /// With the keys of the user in hints.
     pub(crate) fn with_keys(self, keymap: &Keymap) -> Self {
         let page_key = match keymap.hint("app.transcript.page") {

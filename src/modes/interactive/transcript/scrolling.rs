@@ -10,6 +10,7 @@ use crate::tui::theme::Theme;
 
 use super::Transcript;
 use super::apply::show_between;
+use super::cell_list;
 use super::cells::UserCell;
 use super::remarks::{EntryPlace, Remarks, RemarksBetween};
 use super::render::RenderCx;
@@ -138,6 +139,22 @@ pub(in super::super) fn draw_earlier(
     };
     transcript.cells.draw_more(n_rows, &cx);
     transcript.len().saturating_sub(before)
+}
+
+/// Opens or closes the block of row `index` alone. Returns its first row; `None` if it cannot be closed. The blank
+/// row before a block is none of its rows. Indices of later rows change.
+pub(in super::super) fn toggle_block(
+    transcript: &mut Transcript,
+    index: usize,
+    (width, theme, now): (u16, &Theme, Duration),
+) -> Option<usize> {
+    let (cell, row) = transcript.cells.cell_at(index)?;
+    if row == 0 || row >= transcript.cells.rows_of(cell).len() {
+        return None;
+    }
+    let Transcript { cells, view, highlighter, .. } = transcript;
+    let cx = RenderCx { width: width.max(1), theme, highlighter, view, now };
+    cell_list::toggle(cells, cell, &cx).then(|| cells.start_of(cell) + 1)
 }
 
 /// Releases cells far before row `limit`.

@@ -121,18 +121,31 @@ impl Cell {
         }
     }
 
-    /// What may keep a part of its text from being shown in this view.
-    pub(super) fn hidden_by(&self, view: &ViewSettings) -> Option<Hidden> {
+    /// What may keep a part of its text from being shown.
+    fn hideable(&self) -> Option<Hidden> {
         match self {
-            Self::Thinking(_) => view.hide_thinking.then_some(Hidden::Thinking),
+            Self::Thinking(_) => Some(Hidden::Thinking),
             Self::User(_)
             | Self::Tool(_)
             | Self::Bash(_)
             | Self::Summary(_)
             | Self::Custom(_)
-            | Self::Notice(_) => (!view.expanded).then_some(Hidden::Collapsed),
+            | Self::Notice(_) => Some(Hidden::Collapsed),
             Self::Header(_) | Self::Text(_) | Self::Released => None,
         }
+    }
+
+    /// Whether this view may keep a part of its text from being shown; `None` if no view does.
+    pub(super) fn is_closed(&self, view: &ViewSettings) -> Option<bool> {
+        self.hideable().map(|hidden| match hidden {
+            Hidden::Thinking => view.hide_thinking,
+            Hidden::Collapsed => !view.expanded,
+        })
+    }
+
+    /// What may keep a part of its text from being shown in this view.
+    pub(super) fn hidden_by(&self, view: &ViewSettings) -> Option<Hidden> {
+        self.hideable().filter(|_| self.is_closed(view) == Some(true))
     }
 
     /// Passes on all texts of which it may not show everything.
