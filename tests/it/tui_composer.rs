@@ -88,6 +88,20 @@ fn the_cursor_moves_by_clusters_and_words() {
 }
 
 #[test]
+fn a_line_that_fills_its_row_has_an_empty_row_only_for_the_cursor() {
+    // Borders are above and below.
+    let rows = |composer: &mut Composer| -> Vec<String> {
+        let rows = drawn(composer, 6, 12);
+        rows[1..rows.len() - 1].iter().map(|row| row.trim_end().to_owned()).collect()
+    };
+    let mut composer = editor("abcdef\nzz\nuvwxyz");
+    assert_eq!(rows(&mut composer), ["abcdef", "zz", "uvwxyz", ""]);
+    press(&mut composer, &[CursorUp]);
+    assert_eq!(rows(&mut composer), ["abcdef", "zz", "uvwxyz"]);
+    assert_eq!(with_cursor(&composer), "abcdef\nzz\n|uvwxyz");
+}
+
+#[test]
 fn kills_accumulate_and_come_back() {
     check("one two three", &[DeleteWordBackward, DeleteWordBackward, Yank], "one two three|");
     check("ab\ncd", &[CursorLineStart, CursorLeft, DeleteToLineEnd], "ab|cd");
@@ -204,7 +218,7 @@ fn vertical_moves_follow_rows_and_keep_the_column() {
     assert_eq!(with_cursor(&composer), "ABCDE|F\nab\nabcdef");
     drawn(&mut composer, 3, 9);
     composer.handle(CursorDown);
-    assert_eq!(with_cursor(&composer), "ABCDEF|\nab\nabcdef");
+    assert_eq!(with_cursor(&composer), "ABCDEF\nab|\nabcdef");
     composer.handle(PageUp);
     assert_eq!(with_cursor(&composer), "AB|CDEF\nab\nabcdef");
 }

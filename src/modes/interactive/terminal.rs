@@ -386,6 +386,9 @@ impl Terminal {
         if let Some(code) = self.ended_in_background().await {
             return Ok(Suspended::Ending(code));
         }
+        // Those of keys that came meanwhile are reported now, and were for another program.
+        tokio::time::sleep(REPORTED).await;
+        self.signals.forget_keys();
         self.reclaim()?;
         Ok(stopped.map_or_else(|error| Suspended::NotStopped(error.to_string()), |()| Suspended::Resumed))
     }

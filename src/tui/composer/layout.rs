@@ -23,20 +23,43 @@ pub(super) struct Layout {
     key: Option<(u64, usize)>,
     pub(super) rows: Vec<VisualRow>,
     width: usize,
+    /// Index of an empty row for the cursor, after a row that is full.
+    cursor_row: Option<usize>,
 }
 
 impl Layout {
-    /// Lays out the text, if it or the width has changed.
+    /// Lays out the text, if it or the width has changed. If the cursor is at the end of a line that fills its last
+    /// row, it gets an empty row.
     pub(super) fn update(&mut self, model: &Model, markers: &Markers, width: usize) {
         let key = Some((model.revision(), width));
-        if self.key == key {
-            return;
+        if self.key != key {
+            self.rows.clear();
+            for (line_idx, line) in model.lines().iter().enumerate() {
+                lay_out_line(line_idx, line, &markers.ranges(line), width, &mut self.rows);
+            }
+            (self.key, self.width, self.cursor_row) = (key, width, None);
         }
-        self.rows.clear();
-        for (line_idx, line) in model.lines().iter().enumerate() {
-            lay_out_line(line_idx, line, &markers.ranges(line), width, &mut self.rows);
+        self.take_cursor_row();
+        let cursor = model.cursor();
+        let line = model.line(cursor.line);
+        let last = self.rows.partition_point(|row| row.line <= cursor.line).saturating_sub(1);
+        if let Some(row) = self.rows.get_mut(last).filter(|_| cursor.byte == line.len())
+            && cells(&line[row.range.clone()]) >= width
+        {
+            row.is_last = false;
+            let end = line.len();
+            let empty = VisualRow { line: cursor.line, range: end..end, is_last: true };
+            self.rows.insert(last + 1, empty);
+            self.cursor_row = Some(last + 1);
         }
-        (self.key, self.width) = (key, width);
+    }
+
+    fn take_cursor_row(&mut self) {
+        let Some(at) = self.cursor_row.take() else { return };
+        self.rows.remove(at);
+        if let Some(row) = at.checked_sub(1).and_then(|before| self.rows.get_mut(before)) {
+            row.is_last = true;
+        }
     }
 
     /// Index of the row the place is on.
@@ -91,8 +114,7 @@ fn cells(text: &str) -> usize {
     width(&visible(text))
 }
 
-/// Breaks at words; spaces at a break may extend beyond the edge. A line that fills its
-/// last row gets an additional empty row for the cursor.
+/// Breaks at words; spaces at a break may extend beyond the edge.
 fn lay_out_line(
     line: usize,
     text: &str,
@@ -122,11 +144,7 @@ fn lay_out_line(
             used += n_cells;
         }
     }
-    let full = used >= width_cells;
     finish(&mut start, text.len(), &mut used);
-    if full {
-        finish(&mut start, text.len(), &mut used);
-    }
     if let Some(last) = rows.last_mut() {
         last.is_last = true;
     }

@@ -13,10 +13,10 @@ use super::super::app::App;
 use super::super::clipboard::AttachEffect;
 use super::super::msg::{Effect, ScreenEffect};
 use super::super::sections::SectionCx;
-use super::super::transcript::action_showing;
+use super::super::transcript::{Hidden, action_showing};
 use super::blocks;
 use super::caret::CaretMove;
-use super::search::{Note, Search};
+use super::search::Search;
 use super::selection::{Point, Selection, Unit};
 use super::view::{Fullscreen, Move, catch_up, step};
 
@@ -112,9 +112,8 @@ fn on_typed(view: &mut Fullscreen, input: &InputEvent, keymap: &Keymap) -> bool 
 
 fn on_search_key(app: &mut App, input: &InputEvent, key: &KeyEvent) -> bool {
     let Some(view) = &mut app.fullscreen else { return false };
-    if let Some(Note::Hidden(hidden)) = view.search.as_ref().and_then(|search| search.note)
-        && app.keymap.is(action_showing(hidden), key)
-    {
+    let shows = |hidden: &Hidden| app.keymap.is(action_showing(*hidden), key);
+    if [Hidden::Collapsed, Hidden::Thinking].iter().any(shows) {
         // It belongs to the app, and the search goes on with what is shown then.
         return false;
     }
