@@ -1,11 +1,12 @@
 //! Reads a directory's git state from git's files.
 //!
-//! No `git` is run. Layouts: gitrepository-layout(5), `gitdir:` files of
+//! `git` is run only to read HEAD from a reftable. Layouts: gitrepository-layout(5), `gitdir:` files of
 //! worktrees and submodules included.
 
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::{os, paths};
 
@@ -47,9 +48,35 @@ impl Repository {
         git_dir.join("HEAD").is_file().then(|| Self { root: root.to_owned(), git_dir })
     }
 
-    /// The file that changes when another branch is checked out; to be watched.
+    /// The file of HEAD.
     pub fn head_path(&self) -> PathBuf {
         self.git_dir.join("HEAD")
+    }
+
+    /// The file that changes when another branch is checked out; to be watched.
+    pub fn changing_path(&self) -> PathBuf {
+        let tables = self.git_dir.join("reftable/tables.list");
+        if tables.is_file() { tables } else { self.head_path() }
+    }
+
+    /// As [`Self::head`]. Asks git where it stores references in a reftable, if there is one. Blocks.
+    pub fn head_or_ask(&self) -> Option<Head> {
+        let head = self.head();
+        if head.is_some() || !self.git_dir.join("reftable").is_dir() {
+            return head;
+        }
+        let branch = self.ask(&["symbolic-ref", "--short", "-q", "HEAD"]).map(Head::Branch);
+        branch.or_else(|| self.ask(&["rev-parse", "--short=7", "HEAD"]).map(Head::Detached))
+    }
+
+    /// What git answers, on one line.
+    fn ask(&self, args: &[&str]) -> Option<String> {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(&self.root).args(args).stdin(Stdio::null()).stderr(Stdio::null());
+        let output =
+            git.env("GIT_OPTIONAL_LOCKS", "0").output().ok().filter(|output| output.status.success())?;
+        let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        (!answer.is_empty()).then_some(answer)
     }
 
     /// `None` if HEAD cannot be read, or is a fixed placeholder because the repository
@@ -95,6 +122,20 @@ mod tests {
         check("ref: refs/heads/.invalid\n", None);
         check("ref: refs/remotes/origin/main\n", None);
         check("", None);
+    }
+
+    #[test]
+    fn tables_of_references_change_in_place_of_head() {
+        let folder = tempfile::tempdir().unwrap();
+        let git_dir = folder.path().join(".git");
+        fs::create_dir_all(git_dir.join("reftable")).unwrap();
+        fs::write(git_dir.join("HEAD"), "ref: refs/heads/.invalid\n").unwrap();
+        let repository = Repository::find(folder.path()).unwrap();
+        assert_eq!(repository.changing_path(), git_dir.join("HEAD"));
+        fs::write(git_dir.join("reftable/tables.list"), "").unwrap();
+        assert_eq!(repository.changing_path(), git_dir.join("reftable/tables.list"));
+        // git knows no branch of these tables.
+        assert_eq!(repository.head_or_ask(), None);
     }
 
     #[test]

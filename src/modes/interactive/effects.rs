@@ -302,11 +302,11 @@ impl Effects {
         let (cwd, done) = (self.link.handle().state().cwd.clone(), self.done.clone());
         tokio::task::spawn_blocking(move || {
             let repository = Repository::find(&cwd);
-            let branch = repository.as_ref().and_then(Repository::head).map(|head| match head {
+            let branch = repository.as_ref().and_then(Repository::head_or_ask).map(|head| match head {
                 Head::Branch(name) => name,
                 Head::Detached(hash) => hash,
             });
-            let head = repository.map(|repository| repository.head_path());
+            let head = repository.map(|repository| repository.changing_path());
             drop(done.send(EffectDone::Branch { cwd, branch, head }));
         });
     }

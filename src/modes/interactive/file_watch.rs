@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -16,57 +18,86 @@ const REST: Duration = Duration::from_millis(100);
 /// The watched file, if there is one. Dropping it ends the watch.
 #[derive(Debug)]
 pub(super) struct FileWatch {
-    watched: Option<(PathBuf, RecommendedWatcher)>,
+    watched: Option<Watched>,
     /// What reports a change.
     change: fn() -> EffectDone,
+    /// Whether the folder above is watched too, in which others may write.
+    watches_above: bool,
+}
+
+#[derive(Debug)]
+struct Watched {
+    path: PathBuf,
+    /// Whether its folder was removed or made anew, which ends the watch of what is in it.
+    is_over: Arc<AtomicBool>,
+    _watcher: RecommendedWatcher,
 }
 
 impl FileWatch {
     pub(super) fn new(change: fn() -> EffectDone) -> Self {
-        Self { watched: None, change }
+        Self { watched: None, change, watches_above: false }
+    }
+
+    /// The same of a file whose folder a program may put in place of another one.
+    pub(super) fn in_any_folder(change: fn() -> EffectDone) -> Self {
+        Self { watches_above: true, ..Self::new(change) }
     }
 
     /// Watches this file and no other, and reports each change of it. Without a file there is neither a
     /// thread nor a task. Where the system cannot watch, nothing is reported. Returns whether a watch
     /// began: the file may have changed shortly before.
     pub(super) fn follow(&mut self, file: Option<PathBuf>, done: &UnboundedSender<EffectDone>) -> bool {
-        if file.as_ref() == self.watched.as_ref().map(|(path, _)| path) {
+        let watched = self.watched.as_ref().filter(|watched| !watched.is_over.load(Ordering::Relaxed));
+        if file.as_ref() == watched.map(|watched| &watched.path) {
             return false;
         }
         self.watched = file.and_then(|path| {
             let (changed, changes) = unbounded_channel();
-            let watcher = watch(&path, changed).ok()?;
+            let watched = Watched::new(path, self.watches_above, changed).ok()?;
             tokio::spawn(report(changes, self.change, done.clone()));
-            Some((path, watcher))
+            Some(watched)
         });
         self.watched.is_some()
     }
 }
 
-/// Watches the folder of the file, because editors and git replace a file, and the folder of what it links to.
-fn watch(path: &Path, changed: UnboundedSender<()>) -> notify::Result<RecommendedWatcher> {
-    let target = path.canonicalize()?;
-    let names: Vec<OsString> =
-        [path, &target].into_iter().filter_map(Path::file_name).map(OsString::from).collect();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let is_change = event.is_ok_and(|event| {
-            is_write(event.kind)
-                && event
-                    .paths
-                    .iter()
-                    .any(|path| path.file_name().is_some_and(|name| names.iter().any(|n| n == name)))
-        });
-        if is_change {
-            // The task that reports has ended with the program.
-            changed.send(()).unwrap_or_default();
+impl Watched {
+    /// Watches the folder of the file, because editors and git replace a file, the folder of what it links to, and,
+    /// if wanted, the folders above them.
+    fn new(path: PathBuf, watches_above: bool, changed: UnboundedSender<()>) -> notify::Result<Self> {
+        let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let names: Vec<OsString> =
+            [&path, &target].into_iter().filter_map(|path| path.file_name()).map(OsString::from).collect();
+        let mut folders: Vec<PathBuf> =
+            [&path, &target].into_iter().filter_map(|path| path.parent()).map(Path::to_owned).collect();
+        folders.dedup();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (own_folders, ends) = (folders.clone(), Arc::clone(&is_over));
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let Ok(event) = event else { return };
+            let is_named =
+                |path: &PathBuf| path.file_name().is_some_and(|name| names.iter().any(|n| n == name));
+            let replaces = matches!(event.kind, EventKind::Create(_) | EventKind::Remove(_))
+                || matches!(event.kind, EventKind::Modify(ModifyKind::Name(_)));
+            let is_replaced = replaces && event.paths.iter().any(|path| own_folders.contains(path));
+            if is_replaced {
+                ends.store(true, Ordering::Relaxed);
+            }
+            if is_replaced || is_write(event.kind) && event.paths.iter().any(is_named) {
+                // The task that reports has ended with the program.
+                changed.send(()).unwrap_or_default();
+            }
+        })?;
+        let above = folders.iter().filter(|_| watches_above).filter_map(|folder| folder.parent());
+        let above: Vec<&Path> = above.collect();
+        let watch = |folder: &Path| watcher.watch(folder, RecursiveMode::NonRecursive);
+        let begun: Vec<_> = folders.iter().map(PathBuf::as_path).chain(above).map(watch).collect();
+        // One of them is there, or nothing can be watched.
+        if begun.iter().all(Result::is_err) {
+            begun.into_iter().collect::<notify::Result<()>>()?;
         }
-    })?;
-    let mut folders: Vec<&Path> = [path, &target].into_iter().filter_map(Path::parent).collect();
-    folders.dedup();
-    for folder in folders {
-        watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        Ok(Self { path, is_over, _watcher: watcher })
     }
-    Ok(watcher)
 }
 
 /// Reading a file is an event too.
@@ -117,7 +148,7 @@ mod tests {
         std::fs::write(&real, "1").unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let (done, mut reports) = unbounded_channel();
-        let mut watch = FileWatch::new(|| EffectDone::ThemeChanged);
+        let mut watch = FileWatch::in_any_folder(|| EffectDone::ThemeChanged);
         assert!(watch.follow(Some(link.clone()), &done));
         assert!(!watch.follow(Some(link.clone()), &done), "it is watched already");
         std::fs::write(&real, "2").unwrap();
@@ -125,8 +156,15 @@ mod tests {
         std::fs::write(folder.path().join("themes/other"), "3").unwrap();
         std::fs::rename(folder.path().join("themes/other"), &link).unwrap();
         assert!(matches!(reports.recv().await, Some(EffectDone::ThemeChanged)));
-        assert!(!watch.follow(None, &done));
+        // A program may put the whole folder in its place.
+        std::fs::rename(folder.path().join("themes"), folder.path().join("old")).unwrap();
+        assert!(matches!(reports.recv().await, Some(EffectDone::ThemeChanged)));
+        std::fs::create_dir(folder.path().join("themes")).unwrap();
+        watch.follow(Some(link.clone()), &done);
+        std::fs::write(&link, "4").unwrap();
+        assert!(matches!(reports.recv().await, Some(EffectDone::ThemeChanged)));
+        watch.follow(None, &done);
         drop(done);
-        assert!(reports.recv().await.is_none());
+        while reports.recv().await.is_some() {}
     }
 }

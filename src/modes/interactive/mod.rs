@@ -544,7 +544,12 @@ impl Interactive {
             ScreenEffect::FollowThemeFile => {
                 match self.effects.read_theme(&self.app.session, &self.theme()) {
                     Ok(()) => self.follow_looks(),
-                    Err(problem) => self.app.fail(&format!("{problem}; its colours stay as they were")),
+                    Err(problem) => {
+                        self.app.fail(&format!("{problem}; its colours stay as they were"));
+                        // Its folder may have gone, and may come back.
+                        let name = self.theme();
+                        self.effects.watch_theme(&self.app.session, &name);
+                    }
                 }
             }
             ScreenEffect::Suspend => self.outside = Some(Outside::Shell(Stop::Job)),

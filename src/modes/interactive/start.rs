@@ -191,7 +191,7 @@ fn effects(
         sign_in: None,
         sharing: None,
         clipboard: ClipboardOwner::default(),
-        theme_watch: FileWatch::new(|| EffectDone::ThemeChanged),
+        theme_watch: FileWatch::in_any_folder(|| EffectDone::ThemeChanged),
         head_watch: FileWatch::new(|| EffectDone::HeadChanged),
         tree_searches: Arc::default(),
     }
