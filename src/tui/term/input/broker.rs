@@ -58,6 +58,8 @@ pub struct InputBroker {
     escape_wait: Duration,
     /// Parsed events that were not returned yet.
     ready: VecDeque<InputEvent>,
+    /// When the last bytes came.
+    came_at: Option<Instant>,
     /// When the Escape in the parser counts as a key of its own; `None` if there
     /// is none, so that an idle terminal causes no wake-ups.
     escape_at: Option<Instant>,
@@ -346,6 +348,10 @@ impl InputBroker {
     fn understand(&mut self, bytes: &[u8]) {
         let mut sent = Vec::new();
         let now = Instant::now();
+        // The rest of what was cut off will not come any more.
+        if self.came_at.replace(now).is_some_and(|before| now >= before + ANSWER_AGE) {
+            self.parser.drop_cut();
+        }
         if self.paste.is_some_and(|paste| now >= paste.came_at + PASTE_KEY_PAUSE) && ends_paste(bytes) {
             self.paste = None;
             self.parser.end_paste(&mut sent);
@@ -660,6 +666,20 @@ mod tests {
         broker.understand(b"[");
         assert_eq!(broker.next().await.unwrap(), InputEvent::Paste("pasted".to_owned()));
         assert_eq!(broker.next().await.unwrap(), key(KeyCode::Char('[')));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sequence_that_was_cut_off_takes_nothing_that_is_typed_later() {
+        for cut in [b"\x1b]11;rgb:0c0".as_slice(), b"\x1bP1$r0", b"\x1b[12", "ü".as_bytes().split_at(1).0] {
+            let (mut broker, _keys) = broker();
+            broker.understand(cut);
+            tokio::time::advance(ANSWER_AGE).await;
+            for byte in b"hi" {
+                broker.understand(&[*byte]);
+            }
+            let events: Vec<InputEvent> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+            assert_eq!(events, ['h', 'i'].map(|c| key(KeyCode::Char(c))), "{cut:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

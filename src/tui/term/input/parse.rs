@@ -133,6 +133,14 @@ impl Parser {
         start
     }
 
+    /// Drops the beginning of a sequence whose rest will not come.
+    pub(super) fn drop_cut(&mut self) {
+        if !self.is_pasting() && !self.holds_escape() {
+            self.sequence.clear();
+            self.is_answer = false;
+        }
+    }
+
     /// Whether a paste has begun and not ended.
     pub(super) fn is_pasting(&self) -> bool {
         self.sequence.starts_with(PASTE)
