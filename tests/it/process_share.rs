@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use ratatui::layout::Size;
+use rustix::process::Signal;
 
 use crate::support::chat;
 use crate::support::lifeline::Lifeline;
@@ -31,6 +32,13 @@ fn install_gh(home: &TestHome, status: &str, create: &str) {
     );
     fs::write(folder.join("gh"), script).unwrap();
     fs::set_permissions(folder.join("gh"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The same with an upload that does not end.
+fn install_endless_gh(home: &TestHome) -> Lifeline {
+    let life = Lifeline::new(home.home().join("life"));
+    install_gh(home, "", "exec 3> life; echo up >&3; exec sleep 1000");
+    life
 }
 
 fn gh_log(home: &TestHome) -> String {
@@ -114,8 +122,7 @@ async fn secrets_are_masked_in_what_is_shared_if_the_user_wants_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn escape_ends_an_upload_and_the_program_that_uploads() {
     let (_server, home) = user().await;
-    let life = Lifeline::new(home.home().join("life"));
-    install_gh(&home, "", "exec 3> life; echo up >&3; exec sleep 1000");
+    let life = install_endless_gh(&home);
     let pty = started(&home, "look", &path(&home), &[]);
     pty.wait_idle();
     pty.keys("/share\r");
@@ -129,6 +136,24 @@ async fn escape_ends_an_upload_and_the_program_that_uploads() {
     assert_eq!(fs::read_dir(home.temp()).unwrap().count(), 0, "the page is left behind");
     pty.keys("\x04");
     pty.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn end_of_the_program_ends_an_upload_and_removes_the_page() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let (_server, home) = user().await;
+        let life = install_endless_gh(&home);
+        let pty = started(&home, "look", &path(&home), &[]);
+        pty.wait_idle();
+        pty.keys("/share\r");
+        pty.wait_text("Share it");
+        pty.keys("\x1b[B\r");
+        life.line().await;
+        pty.signal(signal);
+        pty.end();
+        life.ended().await;
+        assert_eq!(fs::read_dir(home.temp()).unwrap().count(), 0, "{signal:?}: the page is left behind");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,8 +196,7 @@ async fn what_keeps_a_session_from_being_shared_is_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn screen_reader_asks_by_numbers_before_it_shares() {
     let (_server, home) = user().await;
-    let life = Lifeline::new(home.home().join("life"));
-    install_gh(&home, "", "exec 3> life; echo up >&3; exec sleep 1000");
+    let life = install_endless_gh(&home);
     let pty = started(&home, "look", &path(&home), &["--screen-reader"]);
     pty.wait_text("Done. Your turn.");
     pty.keys("/share\r");

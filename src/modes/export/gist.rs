@@ -5,12 +5,13 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Env;
-use crate::session::{SecretReport, Secrets, SessionState, SessionTree, mask_secrets};
+use crate::session::{Reply, SecretReport, Secrets, SessionError, SessionState, SessionTree, mask_secrets};
 use crate::util::escapes::without_escapes;
 use crate::util::process::{Command, End, Event, Running};
 use crate::util::worker;
@@ -26,11 +27,33 @@ const MAX_SAID_BYTES: usize = 64 * 1024;
 const MAX_SHOWN_CHARS: usize = 300;
 
 /// Shares one session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(in super::super) struct GistShare {
     session_id: String,
     gh: PathBuf,
     viewer_url: String,
+    page: PlaceOfPage,
+}
+
+/// The folder of the page while it is uploaded.
+type PlaceOfPage = Arc<Mutex<Option<TempDir>>>;
+
+/// The page of an upload. Dropping it removes the file, also where nothing runs the upload to its end any more.
+#[derive(Debug, Default)]
+pub(in super::super) struct SharedPage(PlaceOfPage);
+
+impl Drop for SharedPage {
+    fn drop(&mut self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// What a step led to.
+#[derive(Debug)]
+pub(in super::super) enum ShareStep {
+    /// The secrets in the page; the user decides.
+    Checked(SecretReport),
+    Uploaded(Gist),
 }
 
 /// A gist that was created.
@@ -65,7 +88,7 @@ impl Gist {
 impl GistShare {
     /// # Errors
     /// If the GitHub CLI is not installed.
-    pub(in super::super) fn new(session_id: &str, env: &Env) -> Result<Self, String> {
+    pub(in super::super) fn new(session_id: &str, env: &Env, page: &SharedPage) -> Result<Self, String> {
         let names: &[&str] = if cfg!(windows) { &["gh.exe"] } else { &["gh"] };
         let gh = names.iter().find_map(|name| env.find_program(name)).ok_or_else(|| {
             "there is no GitHub CLI (gh) to share with; install it from https://cli.github.com and run gh auth \
@@ -74,17 +97,32 @@ impl GistShare {
         })?;
         let viewer_url = env.get("PI_SHARE_VIEWER_URL").filter(|url| !url.is_empty());
         let viewer_url = viewer_url.unwrap_or_else(|| VIEWER_URL.to_owned());
-        Ok(Self { session_id: session_id.to_owned(), gh, viewer_url })
+        Ok(Self { session_id: session_id.to_owned(), gh, viewer_url, page: Arc::clone(&page.0) })
+    }
+
+    /// Checks the session whose tree is the `answer`, or uploads it once the user has decided about secrets.
+    ///
+    /// # Errors
+    /// Why the session is not shared.
+    pub(in super::super) async fn step(
+        &self,
+        state: &SessionState,
+        answer: impl Future<Output = Result<Reply, SessionError>>,
+        secrets: Option<Secrets>,
+    ) -> Result<ShareStep, String> {
+        let tree = match answer.await {
+            Ok(Reply::Tree(tree)) => tree,
+            Ok(_) => return Err("the session gave no tree".to_owned()),
+            Err(error) => return Err(error.to_string()),
+        };
+        match secrets {
+            None => self.check((state, tree)).await.map(ShareStep::Checked),
+            Some(secrets) => self.upload((state, tree), secrets).await.map(ShareStep::Uploaded),
+        }
     }
 
     /// Finds secrets in the page, and whether `gh` has an account. Nothing is sent.
-    ///
-    /// # Errors
-    /// Why the session cannot be shared.
-    pub(in super::super) async fn check(
-        &self,
-        (state, tree): (&SessionState, SessionTree),
-    ) -> Result<SecretReport, String> {
+    async fn check(&self, (state, tree): (&SessionState, SessionTree)) -> Result<SecretReport, String> {
         self.check_session(state, &tree)?;
         let (code, said) = self.run(vec!["auth".into(), "status".into()]).await?;
         if code != 0 {
@@ -96,10 +134,7 @@ impl GistShare {
     }
 
     /// Creates the gist.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub(in super::super) async fn upload(
+    async fn upload(
         &self,
         (state, tree): (&SessionState, SessionTree),
         secrets: Secrets,
@@ -115,6 +150,8 @@ impl GistShare {
         let written = worker::run("share", write).await.map_err(|error| error.to_string())?;
         let folder = written.map_err(|error| format!("cannot write the page to be uploaded: {error}"))?;
         let page = folder.path().join("session.html");
+        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
+        let _removed = SharedPage(Arc::clone(&self.page));
         let args = vec!["gist".into(), "create".into(), "--public=false".into(), page.into()];
         let (code, said) = self.run(args).await?;
         if code != 0 {
@@ -188,7 +225,12 @@ mod tests {
     fn address_of_the_gist_is_the_last_one_that_is_named() {
         let check = |said: &str, expected: Option<(&str, &str)>| {
             let viewer_url = "https://viewer.test/s/".to_owned();
-            let share = GistShare { session_id: String::new(), gh: PathBuf::new(), viewer_url };
+            let share = GistShare {
+                session_id: String::new(),
+                gh: PathBuf::new(),
+                viewer_url,
+                page: PlaceOfPage::default(),
+            };
             let expected =
                 expected.map(|(page_url, url)| Gist { page_url: page_url.to_owned(), url: url.to_owned() });
             assert_eq!(share.created(said), expected, "{said}");

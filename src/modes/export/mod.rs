@@ -19,7 +19,7 @@ use crate::session::{
     Entry, Header, SecretReport, Secrets, SessionTree, mask_secrets, read_masked, write_branch,
 };
 
-pub(super) use gist::{ABOUT_SHARING, Gist, GistShare, SHARING_CANCELLED};
+pub(super) use gist::{ABOUT_SHARING, Gist, GistShare, SHARING_CANCELLED, ShareStep, SharedPage};
 pub(super) use request::{Exported, FileExport};
 
 /// TABLE: the formats that are not those of a service.

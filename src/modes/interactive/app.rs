@@ -9,8 +9,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyModifiers};
-
 use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Model};
 use crate::config::{DoubleEscape, TuiMode};
@@ -18,7 +16,7 @@ use crate::session::{
     IfBusy, Navigated, NoticeLevel, Opened, OtherCommands, Phase, PromptDraft, QuestionKind, QueueView,
     Refusal, SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
-use crate::tui::keymap::{Context, Keymap};
+use crate::tui::keymap::Keymap;
 use crate::tui::term::{InputEvent, StartOver};
 use crate::tui::text::visible_name;
 use crate::tui::theme::Theme;
@@ -138,21 +136,6 @@ impl App {
 
     // Input.
 
-    /// Whether an input is text and no key of a list.
-    fn is_text(&self, input: &InputEvent) -> bool {
-        match input {
-            InputEvent::Key(key) => {
-                let has_char = matches!(key.code, KeyCode::Char(_));
-                let is_plain = !key
-                    .modifiers
-                    .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SUPER);
-                has_char && is_plain && self.keymap.lookup(Context::Select, key).is_none()
-            }
-            InputEvent::Paste(_) => true,
-            _ => false,
-        }
-    }
-
     pub(super) fn on_input(&mut self, input: &InputEvent, out: &mut Vec<Effect>) {
         if let InputEvent::Focus(is_focused) = input {
             self.is_focused = *is_focused;
@@ -171,7 +154,7 @@ impl App {
         if pager::on_input(self, input, out) || fullscreen::on_input(self, input, out) {
             return;
         }
-        if self.dialogs.is_open() && !(self.dialogs.leaves_text() && self.is_text(input)) {
+        if self.dialogs.takes(input, &self.keymap) {
             if let Some(outcome) = self.dialogs.on_input(input, &self.keymap) {
                 self.on_dialog(outcome, out);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::SignInStep;
 use crate::session::{Question, SessionState};
-use crate::tui::keymap::Keymap;
+use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::widgets::DialogCx;
 
@@ -77,9 +77,13 @@ impl Dialogs {
         self.open.iter().any(|open| !matches!(open, Open::Trust(_, AskedBy::Session) | Open::Question(_)))
     }
 
-    /// Whether the top one came unasked and has no place for text, which was meant for the editor.
-    pub(super) fn leaves_text(&self) -> bool {
-        matches!(self.open.last(), Some(Open::Trust(_, AskedBy::Session)))
+    /// Whether the top one takes an input. One that came unasked and has no place for text leaves that to the editor.
+    pub(super) fn takes(&self, input: &InputEvent, keymap: &Keymap) -> bool {
+        match self.open.last() {
+            None => false,
+            Some(Open::Trust(_, AskedBy::Session)) => !is_text(input, keymap),
+            Some(_) => true,
+        }
     }
 
     /// Passes an input to the top dialog.
@@ -299,6 +303,15 @@ impl Dialogs {
     }
 }
 
+/// Whether an input is text and no key of a list.
+fn is_text(input: &InputEvent, keymap: &Keymap) -> bool {
+    match input {
+        InputEvent::Key(key) => Chord::typed(key).is_some() && keymap.lookup(Context::Select, key).is_none(),
+        InputEvent::Paste(_) => true,
+        _ => false,
+    }
+}
+
 /// Puts a dialog that nobody asked for above the others, but below a text that is being read: the
 /// next key would scroll the text, and must not decide. The text reports that something waits.
 fn put(dialogs: &mut Vec<Open>, dialog: Open) {
@@ -462,6 +475,22 @@ mod tests {
         session.model = Arc::new(Model::default());
         dialogs.on_session_changed(&session);
         assert!(!dialogs.is_open(), "the model has no levels");
+    }
+
+    #[test]
+    fn text_is_left_to_the_editor_while_a_question_that_came_unasked_has_no_place_for_it() {
+        let keymap = default_keymap();
+        let pressed = |code| InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        let (letter, enter) = (pressed(KeyCode::Char('f')), pressed(KeyCode::Enter));
+        let pasted = InputEvent::Paste("text".to_owned());
+        let session = SessionState::of(&Arc::new(Model::default()), Path::new("/"));
+        let mut dialogs = Dialogs::new(vec![]);
+        assert!(!dialogs.takes(&enter, &keymap));
+        for (by, takes_text) in [(AskedBy::Session, false), (AskedBy::User, true)] {
+            dialogs.open_trust(by, &session, None);
+            let taken = [&letter, &pasted, &enter].map(|input| dialogs.takes(input, &keymap));
+            assert_eq!(taken, [takes_text, takes_text, true], "{by:?}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::tui::term::TerminalAnswers;
 use crate::util::git::{Head, Repository};
 
 use super::super::crash_notice::take_crash_notice;
+use super::super::export::SharedPage;
 use super::super::trace::CallFilter;
 use super::appearance::{Looks, in_tmux};
 use super::clipboard_owner::ClipboardOwner;
@@ -56,8 +57,8 @@ pub(super) struct Effects {
     pub(super) themes: ResourceOptions,
     /// The sign-in in progress; dropping it cancels the sign-in.
     pub(super) sign_in: Option<SignInTask>,
-    /// The step of `/share` in progress; dropping it cancels that.
-    pub(super) sharing: Option<DropGuard>,
+    /// The step of `/share` in progress; dropping it cancels that and removes the page.
+    pub(super) sharing: Option<(DropGuard, SharedPage)>,
     /// Owns what was copied to this machine's clipboard.
     pub(super) clipboard: ClipboardOwner<arboard::Clipboard>,
     /// Watches the file of the theme in use.

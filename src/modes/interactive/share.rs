@@ -2,13 +2,13 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::session::{Reply, SecretReport, Secrets, SessionCommand};
+use crate::session::{SecretReport, Secrets, SessionCommand};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::theme::Token;
 use crate::tui::widgets::{DialogCx, Hints, ListState};
 
-use super::super::export::{ABOUT_SHARING, Gist, GistShare, SHARING_CANCELLED};
+use super::super::export::{ABOUT_SHARING, Gist, GistShare, SHARING_CANCELLED, ShareStep, SharedPage};
 use super::app::App;
 use super::effects::Effects;
 use super::msg::{Effect, EffectDone, WorldEffect};
@@ -140,29 +140,19 @@ impl Effects {
         let state = handle.state();
         // Sent here and not in the task, so that commands keep their order.
         let answer = handle.post(SessionCommand::ReadTree);
-        let cancel = CancellationToken::new();
-        let cancelled = cancel.clone();
-        let step = async move {
-            let share = GistShare::new(&state.id, &env)?;
-            let tree = match answer.await {
-                Ok(Reply::Tree(tree)) => tree,
-                Ok(_) => return Err("the session has not answered".to_owned()),
-                Err(error) => return Err(error.to_string()),
-            };
-            match secrets {
-                None => share.check((&state, tree)).await.map(ShareDone::Checked),
-                Some(secrets) => share.upload((&state, tree), secrets).await.map(ShareDone::Shared),
-            }
-        };
+        let (cancel, page) = (CancellationToken::new(), SharedPage::default());
+        let (cancelled, share) = (cancel.clone(), GistShare::new(&state.id, &env, &page));
+        let step = async move { share?.step(&state, answer, secrets).await };
         tokio::spawn(async move {
             let ended = match cancelled.run_until_cancelled(step).await {
-                Some(Ok(ended)) => ended,
+                Some(Ok(ShareStep::Checked(found))) => ShareDone::Checked(found),
+                Some(Ok(ShareStep::Uploaded(gist))) => ShareDone::Shared(gist),
                 Some(Err(error)) => ShareDone::Failed(error),
                 None if secrets.is_some() => ShareDone::Cancelled,
                 None => return,
             };
             drop(done.send(EffectDone::Share(ended)));
         });
-        self.sharing = Some(cancel.drop_guard());
+        self.sharing = Some((cancel.drop_guard(), page));
     }
 }

@@ -10,7 +10,7 @@ use crate::session::{Reply, Secrets, SessionCommand};
 use crate::util::paths;
 use crate::util::worker;
 
-use super::super::export::{ExportFormat, Exported, FileExport, GistShare};
+use super::super::export::{ExportFormat, Exported, FileExport, GistShare, ShareStep, SharedPage};
 use super::super::interactive::{context_lines, copy_beside_terminal, doctor_lines, session_report};
 use super::menu::Menu;
 use super::spoken::read_out;
@@ -93,8 +93,8 @@ pub(super) fn write(talk: &Talk, export: FileExport) {
     });
 }
 
-/// A step of `/share`. Dropping it cancels it.
-pub(super) struct Sharing(JoinHandle<()>);
+/// A step of `/share`. Dropping it cancels it and removes the page.
+pub(super) struct Sharing(JoinHandle<()>, #[expect(dead_code, reason = "it is dropped")] SharedPage);
 
 impl Sharing {
     pub(super) fn is_going_on(&self) -> bool {
@@ -125,27 +125,17 @@ fn share_step(talk: &mut Talk, secrets: Option<Secrets>) {
     let (menus, env, state) = (talk.menus.clone(), talk.start.env.clone(), talk.handle.state());
     // Sent here and not in the task, so that commands keep their order.
     let answer = talk.handle.post(SessionCommand::ReadTree);
-    let step = async move {
-        let share = GistShare::new(&state.id, &env)?;
-        let tree = match answer.await {
-            Ok(Reply::Tree(tree)) => tree,
-            Ok(_) => return Ok(()),
-            Err(error) => return Err(error.to_string()),
-        };
-        match secrets {
-            None => {
-                let found = share.check((&state, tree)).await?;
-                drop(menus.send(Menu::share(&found.lines())));
-            }
-            Some(secrets) => say(&share.upload((&state, tree), secrets).await?.lines()),
+    let page = SharedPage::default();
+    let share = GistShare::new(&state.id, &env, &page);
+    let step = async move { share?.step(&state, answer, secrets).await };
+    let task = tokio::spawn(async move {
+        match step.await {
+            Ok(ShareStep::Checked(found)) => drop(menus.send(Menu::share(&found.lines()))),
+            Ok(ShareStep::Uploaded(gist)) => say(&gist.lines()),
+            Err(error) => say(&[format!("Error: {error}")]),
         }
-        Ok(())
-    };
-    talk.sharing = Some(Sharing(tokio::spawn(async move {
-        if let Err(error) = step.await {
-            say(&[format!("Error: {error}")]);
-        }
-    })));
+    });
+    talk.sharing = Some(Sharing(task, page));
 }
 
 /// Asks before a session file is copied to the others.
