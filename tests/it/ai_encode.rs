@@ -279,7 +279,7 @@ fn copilot_is_told_who_asks_and_for_what() {
 #[test]
 fn the_service_behind_chatgpt_is_told_who_comes() {
     let model = json!({"id": "m", "api": "openai-codex-responses", "provider": "openai-codex", "baseUrl": "http://x",
-        "reasoning": true});
+        "reasoning": true, "maxTokens": 100});
     let mut request = request(model, vec![json!({"role": "system", "content": "Be kind."}), user("hi")]);
     request.credential = signed_in();
     request.options.session_id = Some("s-1".to_owned());
@@ -294,13 +294,71 @@ fn the_service_behind_chatgpt_is_told_who_comes() {
     assert_eq!(header("session-id"), Some("s-1"));
     assert_eq!(
         sent.body,
-        json!({"model": "m", "instructions": "Be kind.", "stream": true, "store": false,
-            "input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
+        json!({"model": "m", "stream": true, "store": false, "max_output_tokens": 100,
+            "input": [{"role": "developer", "content": "Be kind."},
+                {"role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
             "reasoning": {"effort": "low", "summary": "auto"}, "include": ["reasoning.encrypted_content"],
-            "prompt_cache_key": "s-1"})
+            "text": {"verbosity": "low"}, "prompt_cache_key": "s-1"})
     );
-    request.messages.remove(0);
-    assert_ne!(body(&request)["instructions"], "");
+}
+
+#[test]
+fn codex_input_begins_with_tools_and_system_prompt_and_ends_with_the_effort() {
+    let check = |level: ThinkingLevel, map: Value, answered_with: Option<&str>, expected: Value| {
+        let compat = json!({"supportsMidConvoSystemMessages": true, "supportsAdditionalTools": true,
+            "supportsMidConvoEffort": true});
+        let model = json!({"id": "m", "api": "openai-codex-responses", "provider": "openai-codex",
+            "baseUrl": "http://x", "reasoning": true, "thinkingLevelMap": map, "compat": compat});
+        let tools = json!([{"name": "a", "description": "d"}]);
+        let mut messages = vec![json!({"role": "system", "content": "S", "toolsAdded": tools}), user("hi")];
+        if let Some(effort) = answered_with {
+            let mut answer = answer(json!([{"type": "text", "text": "yes"}]));
+            merge(
+                &mut answer,
+                &json!({"api": "openai-codex-responses", "provider": "openai-codex", "model": "m",
+                    "providerThinkingLevel": effort}),
+            );
+            messages.extend([answer, user("so?")]);
+        }
+        let mut request = request(model, messages);
+        request.options.thinking = level;
+        let body = body(&request);
+        assert_eq!(body["reasoning"]["effort"], "medium", "{level:?}");
+        assert!(body.get("tools").is_none() && body.get("instructions").is_none());
+        let items = body["input"].as_array().unwrap();
+        let line = |item: &Value| match item["type"].as_str() {
+            Some("additional_tools") => format!("tools {}", item["tools"][0]["name"]),
+            Some("configuration_update") => format!("effort {}", item["reasoning"]["effort"]),
+            Some(kind) => kind.to_owned(),
+            None => item["role"].as_str().unwrap().to_owned(),
+        };
+        assert_eq!(json!(items.iter().map(line).collect::<Vec<_>>()), expected, "{level:?}");
+    };
+    let tools = r#"tools "a""#;
+    let effort = |name: &str| format!("effort {name:?}");
+    let start = |name: &str| json!([tools, "developer", "user", effort(name)]);
+    check(ThinkingLevel::High, json!({}), None, start("high"));
+    check(ThinkingLevel::Minimal, json!({"minimal": "low"}), None, start("low"));
+    check(ThinkingLevel::Off, json!({"off": "none"}), None, start("none"));
+    check(ThinkingLevel::Off, json!({}), None, start("none"));
+    // A model that cannot stop thinking thinks as little as it can.
+    check(ThinkingLevel::Off, json!({"off": null, "minimal": "low"}), None, start("low"));
+    let changed = json!([tools, "developer", "user", effort("high"), "message", "user", effort("low")]);
+    check(ThinkingLevel::Low, json!({}), Some("high"), changed);
+}
+
+#[test]
+fn codex_limit_of_an_answer_is_sent_unless_a_flag_forbids_it() {
+    let check = |more: Value, expected: Value| {
+        let mut model = json!({"id": "m", "api": "openai-codex-responses", "provider": "openai-codex",
+            "baseUrl": "http://x", "maxTokens": 9});
+        merge(&mut model, &more);
+        let body = body(&request(model, vec![user("hi")]));
+        assert_eq!(body.get("max_output_tokens").cloned().unwrap_or_default(), expected, "{more}");
+    };
+    check(json!({}), json!(16));
+    check(json!({"maxTokens": 128_000, "contextWindow": 500_000}), json!(128_000));
+    check(json!({"compat": {"supportsMaxOutputTokens": false}}), Value::Null);
 }
 
 /// The fields of a Responses body other than model and input.

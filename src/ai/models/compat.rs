@@ -428,8 +428,10 @@ pub(in crate::ai) struct ResponsesCompat {
     pub(in crate::ai) supports_store: bool,
     /// Expects instructions of reasoning models in the `developer` role.
     pub(in crate::ai) supports_developer_role: bool,
-    /// Expects instructions in a separate field instead.
-    pub(in crate::ai) instructions: bool,
+    /// Caches the tools as the first item of the input, not in the field `tools`.
+    pub(in crate::ai) tools_in_input: bool,
+    /// The requested length of answers, where the request names one.
+    pub(in crate::ai) verbosity: Option<&'static str>,
     /// Accepts sampling parameters for this model.
     pub(in crate::ai) supports_temperature: bool,
     pub(in crate::ai) supports_max_output_tokens: bool,
@@ -507,13 +509,12 @@ impl ResponsesCompat {
         Self {
             supports_store: flags.bool("supportsStore").unwrap_or(true),
             supports_developer_role: flags.bool("supportsDeveloperRole").unwrap_or(true),
-            instructions: codex,
+            tools_in_input: codex,
+            verbosity: codex.then_some("low"),
             supports_temperature: !codex
                 && !signed_in
                 && flags.bool("supportsTemperature").unwrap_or(!(openai_model && model.reasoning)),
-            supports_max_output_tokens: !codex
-                && !signed_in
-                && flags.bool("supportsMaxOutputTokens").unwrap_or(true),
+            supports_max_output_tokens: !signed_in && flags.bool("supportsMaxOutputTokens").unwrap_or(true),
             takes_strict: flags.bool("supportsStrictMode").unwrap_or(true),
             strict_tools: flags
                 .bool("supportsStrictMode")
@@ -525,7 +526,7 @@ impl ResponsesCompat {
                 true => Updates::Texts,
                 false => Updates::None,
             },
-            effort_between_turns: model.api == Api::OPENAI_RESPONSES
+            effort_between_turns: (codex || model.api == Api::OPENAI_RESPONSES)
                 && !traits.without_updates
                 && !signed_in
                 && model.reasoning

@@ -18,7 +18,7 @@ use super::super::{
 };
 use super::wire::{
     Body, CacheOptions, Content, CustomFormat, Effort, Item, KnownItem, Offered, OutputText, Part, Reasoning,
-    TextSignature, Tool, ToolQuery,
+    TextOptions, TextSignature, Tool, ToolQuery,
 };
 use crate::ai::messages::{GrammarTool, Thinking, ThinkingLevel, ToolDeclaration};
 use crate::ai::models::{CacheRetention, Dialect, ResponsesCompat, Updates};
@@ -40,7 +40,7 @@ pub(super) fn write(request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, Enco
     let compat = ResponsesCompat::for_request(&request.model, request.traits());
     let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID }, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::OpenAi))?;
-    let effort = effort(request);
+    let effort = effort(request, &compat);
     let body = body(request, &compat, &prompt, &strict, effort.as_deref());
     write_body(&body, &request.options.extra_body, prompt.json_bytes(), to)?;
     Ok(headers(request, &compat, &prompt)?.0)
@@ -111,19 +111,15 @@ fn body<'a>(
     let options = &request.options;
     let model = &request.model;
     let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
-    let tools = tools(compat, prompt, strict);
-    let told = effort.filter(|_| compat.effort_between_turns);
-    let instructions = match prompt.system.as_str() {
-        // The field must not be empty.
-        "" => "You are a helpful assistant.",
-        system => system,
-    };
+    let mut tools = tools(compat, prompt, strict);
+    let told = effort.filter(|_| is_told(request, compat));
     let choice = options.tool_choice.as_ref().filter(|_| !tools.is_empty());
     let tool_choice = choice.map(|choice| tool_choice(choice, compat, prompt));
+    let tools_in_input = compat.tools_in_input && prompt.updates == Updates::Changes;
+    let first_tools = if tools_in_input { std::mem::take(&mut tools) } else { Vec::new() };
     Body {
         model: if compat.azure { azure::deployment(request) } else { Cow::Borrowed(&model.id) },
-        instructions: compat.instructions.then_some(instructions),
-        input: input(request, compat, prompt, strict, told),
+        input: input(request, compat, prompt, strict, first_tools, told),
         stream: true,
         store: compat.supports_store.then_some(false),
         max_output_tokens: compat
@@ -133,6 +129,7 @@ fn body<'a>(
         top_p: options.top_p.filter(|_| compat.supports_temperature),
         tools,
         tool_choice,
+        text: compat.verbosity.map(|verbosity| TextOptions { verbosity }),
         reasoning: reasoning(request, effort, told.is_some()),
         include: if model.reasoning || compat.always_encrypted { ENCRYPTED_REASONING } else { &[] },
         prompt_cache_key: session.map(cache_key),
@@ -148,34 +145,43 @@ pub(super) fn shortest_answer(request: &Request) -> Option<u64> {
     compat.supports_max_output_tokens.then_some(MIN_OUTPUT_TOKENS)
 }
 
-/// The thinking effort in the API's words; `None` if thinking is off.
-fn effort(request: &Request) -> Option<String> {
-    let model = &request.model;
-    let level = model.clamp_thinking(request.options.thinking);
-    (model.reasoning && level != ThinkingLevel::Off).then(|| mapped_level(model, level))
-}
-
-pub(super) fn told_effort(request: &Request) -> Option<String> {
-    effort(request)
-        .filter(|_| ResponsesCompat::for_request(&request.model, request.traits()).effort_between_turns)
-}
-
-/// The reasoning setting of the request; `None` leaves it to the model.
-fn reasoning(request: &Request, effort: Option<&str>, is_told: bool) -> Option<Reasoning> {
+/// The thinking effort in the API's words; `None` leaves it to the model.
+fn effort(request: &Request, compat: &ResponsesCompat) -> Option<String> {
     let model = &request.model;
     if !model.reasoning {
         return None;
     }
-    if let Some(effort) = effort {
+    match (level(request), model.thinking_level_map.get(&ThinkingLevel::Off)) {
+        (ThinkingLevel::Off, Some(Some(Value::String(effort)))) => Some(effort.clone()),
+        // The service behind ChatGPT thinks unless the request turns it off.
+        (ThinkingLevel::Off, _) => compat.codex.then(|| "none".to_owned()),
+        (level, _) => Some(mapped_level(model, level)),
+    }
+}
+
+pub(super) fn told_effort(request: &Request) -> Option<String> {
+    let compat = ResponsesCompat::for_request(&request.model, request.traits());
+    effort(request, &compat).filter(|_| is_told(request, &compat))
+}
+
+/// Whether the input contains the effort, so that a change of it leaves the rest of the prompt cached.
+fn is_told(request: &Request, compat: &ResponsesCompat) -> bool {
+    compat.effort_between_turns && (compat.codex || level(request) != ThinkingLevel::Off)
+}
+
+fn level(request: &Request) -> ThinkingLevel {
+    request.model.clamp_thinking(request.options.thinking)
+}
+
+/// The reasoning setting of the request; `None` leaves it to the model.
+fn reasoning(request: &Request, effort: Option<&str>, is_told: bool) -> Option<Reasoning> {
+    let effort = effort?;
+    if is_told {
         // The same value in every request, because the input contains the current effort.
-        let effort = if is_told { "medium" } else { effort };
-        return Some(Reasoning { effort: effort.to_owned(), summary: Some("auto") });
+        return Some(Reasoning { effort: "medium".to_owned(), summary: Some("auto") });
     }
-    // Only models with a value for "off" can be told not to think.
-    match model.thinking_level_map.get(&ThinkingLevel::Off) {
-        Some(Some(Value::String(effort))) => Some(Reasoning { effort: effort.clone(), summary: None }),
-        _ => None,
-    }
+    let summary = (level(request) != ThinkingLevel::Off).then_some("auto");
+    Some(Reasoning { effort: effort.to_owned(), summary })
 }
 
 fn input<'a>(
@@ -183,6 +189,7 @@ fn input<'a>(
     compat: &ResponsesCompat,
     prompt: &'a Prompt<'a>,
     strict: &'a StrictTools<'a>,
+    first_tools: Vec<Tool<'a>>,
     told: Option<&'a str>,
 ) -> Vec<Item<'a>> {
     let as_developer = compat.supports_developer_role && request.model.reasoning;
@@ -195,7 +202,10 @@ fn input<'a>(
         system_role: if as_developer { "developer" } else { "system" },
         unavailable: Vec::new(),
     };
-    if !prompt.system.is_empty() && !compat.instructions {
+    if !first_tools.is_empty() {
+        input.declare(first_tools);
+    }
+    if !prompt.system.is_empty() {
         input.instruct(Cow::Borrowed(&prompt.system));
     }
     for turn in &prompt.turns {
@@ -241,6 +251,10 @@ impl<'a> Input<'a, '_> {
         self.items.push(Item::Known(KnownItem::ConfigurationUpdate { reasoning: Effort { effort } }));
     }
 
+    fn declare(&mut self, tools: Vec<Tool<'a>>) {
+        self.items.push(Item::Known(KnownItem::AdditionalTools { role: "developer", tools }));
+    }
+
     /// Writes a change of instructions and tools.
     fn update(&mut self, update: &'a SystemUpdate<'a>, updates: Updates) {
         if !update.tools_added.is_empty() {
@@ -271,7 +285,7 @@ impl<'a> Input<'a, '_> {
                 names => format!("{TOOLS_FOLLOW} Still not available: {}.", names.join(", ")),
             };
             self.instruct(Cow::Owned(notice));
-            self.items.push(Item::Known(KnownItem::AdditionalTools { role: "developer", tools }));
+            self.declare(tools);
             return;
         }
         // Derived from the position, so that it is the same in every later request.

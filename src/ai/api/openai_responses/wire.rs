@@ -15,8 +15,6 @@ use crate::ai::requests::Picture;
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
     pub(super) model: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) instructions: Option<&'a str>,
     pub(super) input: Vec<Item<'a>>,
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,6 +30,8 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) text: Option<TextOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning: Option<Reasoning>,
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     pub(super) include: &'static [&'static str],
@@ -46,6 +46,11 @@ pub(super) struct Body<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct CacheOptions {
     pub(super) ttl: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct TextOptions {
+    pub(super) verbosity: &'static str,
 }
 
 #[derive(Debug, Serialize)]

@@ -11,14 +11,14 @@ pub(crate) struct Server {
     pub(crate) wants_ids: bool,
     /// Takes reasoning that is not encrypted.
     pub(crate) knows_reasoning: bool,
-    /// Wants the instructions in a field of their own, and no bound.
+    /// Puts the field `instructions` behind the input, where it breaks the cache.
     pub(crate) is_codex: bool,
 }
 
 /// The first rule that `body` breaks.
 pub(crate) fn broken(body: &Value, server: Server, target: &Target) -> Option<String> {
-    if server.is_codex && (!is_said(&body["instructions"]) || body.get("max_output_tokens").is_some()) {
-        return Some("instructions and bound".to_owned());
+    if server.is_codex && body.get("instructions").is_some() {
+        return Some("instructions outside the input".to_owned());
     }
     broken_bound(&body["max_output_tokens"], 16, target)
         .or_else(|| broken_tools(body))
