@@ -181,7 +181,7 @@ impl ChatCompat {
             supports_store: flags.bool("supportsStore").unwrap_or(openai),
             supports_developer_role: flags
                 .bool("supportsDeveloperRole")
-                .unwrap_or(openai || routed_to("openai/") || routed_to("anthropic/")),
+                .unwrap_or(vendor == ServerKind::OpenAi),
             // Sent only for models declared as reasoning. A model of an unknown server is
             // declared as reasoning only in the user's configuration.
             supports_reasoning_effort: flags.bool("supportsReasoningEffort").unwrap_or(!matches!(
@@ -663,6 +663,20 @@ mod tests {
         );
         assert_eq!(compat.max_tokens_field, MaxTokensField::MaxTokens);
         assert_eq!(compat.thinking_format, ThinkingFormat::OpenAi);
+    }
+
+    #[test]
+    fn developer_role_is_assumed_of_openai_only() {
+        let check = |provider: &str, base_url: &str, expected: bool| {
+            let compat = ChatCompat::of(&model(provider, base_url, json!({})));
+            assert_eq!(compat.supports_developer_role, expected, "{provider} {base_url}");
+        };
+        check("openai", "https://api.openai.com/v1", true);
+        check("mine", "https://api.openai.com/v1", true);
+        check("azure", "https://r.openai.azure.com/openai/v1", false);
+        check("groq", "https://api.groq.com/openai/v1", false);
+        check("openrouter", "https://openrouter.ai/api/v1", false);
+        check("mine", "http://localhost:1/v1", false);
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub const COMPAT_FIELDS: &[CompatField] = &[
         name: "supportsDeveloperRole",
         apis: OPENAI,
         kind: CompatKind::Bool,
-        default: "yes; with `openai-completions` only for OpenAI, Azure, and OpenAI's and Anthropic's models on OpenRouter",
+        default: "yes; with `openai-completions` only for OpenAI",
         help: "thinking models read instructions in the role `developer`",
     },
     CompatField {

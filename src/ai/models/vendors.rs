@@ -106,6 +106,11 @@ const UNKNOWN: Server = Server {
 /// <https://platform.moonshot.ai/docs/guide/use-kimi-vision-model>
 const MOONSHOT: Server = Server { kind: ServerKind::Moonshot, reads_bytes_only: true, ..UNKNOWN };
 
+const QWEN: Server = Server { kind: ServerKind::Qwen, ..UNKNOWN };
+/// The addresses of both Qwen token plans, for teams and for individuals.
+const QWEN_PLAN: &str = "https://token-plan.maas.qwencloudapi.com/compatible-mode/v1";
+const QWEN_PLAN_CN: &str = "https://token-plan.maas.qianwenaiapi.com/compatible-mode/v1";
+
 /// Servers known by address or provider id whose operators are no vendors here.
 const OTHER_SERVERS: &[Server] = &[
     Server {
@@ -114,7 +119,11 @@ const OTHER_SERVERS: &[Server] = &[
         aliases: &["azure-openai"],
         ..UNKNOWN
     },
-    Server { kind: ServerKind::Qwen, hosts: &["dashscope"], aliases: &["alibaba", "qwen"], ..UNKNOWN },
+    Server {
+        hosts: &["dashscope", ".maas.qwencloudapi.com", ".maas.qianwenaiapi.com"],
+        aliases: &["alibaba", "qwen"],
+        ..QWEN
+    },
     Server {
         kind: ServerKind::Snowflake,
         hosts: &["snowflakecomputing.com"],
@@ -228,7 +237,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "OpenAI",
         base_url: "https://api.openai.com/v1",
         env_keys: &[key("OPENAI_API_KEY")],
-        default_model: Some("gpt-6.1-sol"),
+        default_model: Some("gpt-6.2-sol"),
         pricing: Pricing::PlanWithAccount,
         models: Models::Listed(embedded_text!("data/models/openai.json")),
         server: Server {
@@ -402,7 +411,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Azure OpenAI",
         base_url: "",
         env_keys: &[key("AZURE_OPENAI_API_KEY")],
-        default_model: Some("gpt-6.1-sol"),
+        default_model: Some("gpt-6.2-sol"),
         pricing: Pricing::PerToken,
         models: Models::Listed(embedded_text!("data/models/azure.json")),
         server: Server {
@@ -453,7 +462,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "OpenAI Codex (ChatGPT account)",
         base_url: "https://chatgpt.com/backend-api",
         env_keys: &[],
-        default_model: Some("gpt-6.1-sol"),
+        default_model: Some("gpt-6.2-sol"),
         pricing: Pricing::Plan,
         models: Models::Listed(embedded_text!("data/models/openai-codex.json")),
         server: UNKNOWN,
@@ -489,17 +498,35 @@ pub const VENDORS: &[Vendor] = &[
     ),
     listing(
         "qwen-token-plan",
-        "Qwen Token Plan",
-        "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1",
-        &[key("QWEN_TOKEN_PLAN_API_KEY")],
+        "Qwen Token Plan Team",
+        QWEN_PLAN,
+        &[key("QWEN_TOKEN_PLAN_TEAM_API_KEY"), key("QWEN_TOKEN_PLAN_API_KEY")],
     )
+    .on(QWEN)
     .plan(),
     listing(
         "qwen-token-plan-cn",
-        "Qwen Token Plan (China)",
-        "https://token-plan.cn-beijing.maas.aliyuncs.com/compatible-mode/v1",
-        &[key("QWEN_TOKEN_PLAN_CN_API_KEY")],
+        "Qwen Token Plan Team CN",
+        QWEN_PLAN_CN,
+        &[key("QWEN_TOKEN_PLAN_TEAM_CN_API_KEY"), key("QWEN_TOKEN_PLAN_CN_API_KEY")],
     )
+    .on(QWEN)
+    .plan(),
+    listing(
+        "qwen-token-plan-individual",
+        "Qwen Token Plan Individual",
+        QWEN_PLAN,
+        &[key("QWEN_TOKEN_PLAN_INDIVIDUAL_API_KEY"), key("QWEN_TOKEN_PLAN_API_KEY")],
+    )
+    .on(QWEN)
+    .plan(),
+    listing(
+        "qwen-token-plan-individual-cn",
+        "Qwen Token Plan Individual CN",
+        QWEN_PLAN_CN,
+        &[key("QWEN_TOKEN_PLAN_INDIVIDUAL_CN_API_KEY"), key("QWEN_TOKEN_PLAN_CN_API_KEY")],
+    )
+    .on(QWEN)
     .plan(),
     listing("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &[key("XIAOMI_API_KEY")])
         .thinking_in_history(),

@@ -15,9 +15,11 @@ use super::super::model::{Cost, Modality, Model};
 use super::super::vendors::{self, Models};
 use crate::ai::messages::{Api, ThinkingLevel};
 
-/// The date of the lists, in milliseconds since the Unix epoch: 2026-10-01 UTC.
-/// Stored lists with a later date are newer.
-pub(super) const LISTED_MS: u64 = 1_790_812_800_000;
+/// When the lists were generated, in milliseconds since the Unix epoch. Stored lists with a
+/// later date are newer. `contrib/models.py` writes both forms.
+pub(super) const LISTED_MS: u64 = 1_795_171_680_000;
+#[cfg(test)]
+pub(super) const LISTED: &str = "2026-11-20T10:48:00.000Z";
 
 /// The models of a vendor; empty if `provider` is not a vendor.
 pub(super) fn models(provider: &str) -> Vec<Arc<Model>> {
