@@ -37,9 +37,9 @@ pub use messages::{
 };
 pub use models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, COMPAT_FIELDS, Catalog, CompatField, CompatKind, Cost,
-    CostTier, DEMO_PROVIDER, EnvKey, LOCAL_SERVERS, LiveCatalog, LocalAddresses, LocalServer, MatchError,
-    Matched, Modality, Model, Pricing, ProviderInfo, Sampling, ScopedModel, UnmatchedPattern, VENDORS,
-    VERTEX_TEMPLATE, Vendor, VertexPlace, bedrock_base_url, bedrock_region, discover, glob_selects,
+    CostTier, DEMO_PROVIDER, EnvKey, LOCAL_SERVERS, ListedModel, LiveCatalog, LocalAddresses, LocalServer,
+    MatchError, Matched, Modality, Model, Pricing, ProviderInfo, Sampling, ScopedModel, UnmatchedPattern,
+    VENDORS, VERTEX_TEMPLATE, Vendor, VertexPlace, bedrock_base_url, bedrock_region, discover, glob_selects,
     is_flat_rate, list_models, local_server, variable, vendor,
 };
 pub use providers::{

@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::ai::{
-    Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpProvider, LiveCatalog, Model, Router, ThinkingLevel,
-    Transport,
+    Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpProvider, LiveCatalog, Model, ProviderInfo, Router,
+    ThinkingLevel, Transport,
 };
 use crate::config::{
     Authorised, Credentials, Dirs, EffectiveSettings, Env, LiveSettings, ProjectSettings, SettingChange,
@@ -166,6 +166,64 @@ impl Setup {
                 .push(format!("{} does not support thinking level {level}; using {clamped}", model.id));
         }
         Ok(options)
+    }
+
+    /// Queries servers whose models are discovered, if the choice of the model depends on
+    /// their lists. The lists are cached for the next start.
+    fn discover_models(&mut self, args: &Args, front: Front) -> anyhow::Result<()> {
+        let wanted = self.lists_to_query(args, front);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let is_wanted = |info: &ProviderInfo| wanted.contains(&info.id);
+        let lists =
+            super::single_runtime()?.block_on(self.credentials.model_lists_of(&self.catalog, is_wanted));
+        for (provider, models) in lists.models {
+            self.catalog.set_listed(&provider, models);
+        }
+        self.problems.extend(lists.problems);
+        Ok(())
+    }
+
+    /// The ids of providers to query before the start. Interactive mode queries the server of a
+    /// model that the user named after its first frame.
+    fn lists_to_query(&self, args: &Args, front: Front) -> Vec<String> {
+        let is_unlisted = |info: &&ProviderInfo| {
+            let is_empty = self.catalog.models_of(&info.id).is_empty();
+            info.is_discovered() && is_empty && self.credentials.is_available(info)
+        };
+        let unlisted: Vec<String> =
+            self.catalog.providers().iter().filter(is_unlisted).map(|info| info.id.clone()).collect();
+        if unlisted.is_empty() {
+            return unlisted;
+        }
+        let settings = &self.settings.values;
+        let provider = args.provider.as_ref().or(settings.default_provider.as_ref());
+        let only = |provider: &str| unlisted.iter().filter(|id| *id == provider).cloned().collect();
+        let model = args.model.as_ref().or(settings.default_model.as_ref());
+        let Some(reference) = model else {
+            return match provider {
+                Some(provider) => only(provider),
+                None if self.has_usable_model() => Vec::new(),
+                None => unlisted,
+            };
+        };
+        let usable = self.credentials.usable_in(&self.catalog);
+        match self.catalog.find(reference, provider.map(String::as_str), &usable) {
+            Ok(matched) if !matched.assumed || front == Front::Interactive => Vec::new(),
+            Ok(matched) => only(&matched.model.provider),
+            Err(_) => unlisted,
+        }
+    }
+
+    /// Whether a provider with a key has models that a session can begin with.
+    fn has_usable_model(&self) -> bool {
+        let mut others =
+            self.catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
+        let has_model = |info: &ProviderInfo| {
+            info.default_model.is_some() || !self.catalog.models_of(&info.id).is_empty()
+        };
+        others.any(|info| has_model(info) && self.credentials.is_available(info))
     }
 
     fn find(
@@ -474,9 +532,10 @@ struct Started {
 }
 
 impl Chosen {
-    fn new(args: &Args, setup: Setup, front: Front) -> anyhow::Result<Self> {
+    fn new(args: &Args, mut setup: Setup, front: Front) -> anyhow::Result<Self> {
         let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
         let open = sessions::choose(args, &folders, &cwd)?;
+        setup.discover_models(args, front)?;
         let (services, mut problems) = setup.into_services(args, keep(args, &folders), front)?;
         problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
         Ok(Self { services: Arc::new(services), folders, cwd, open, problems })
@@ -543,6 +602,7 @@ pub(super) fn acp(runtime: &Runtime, args: &Args, mut setup: Setup) -> anyhow::R
     }
     // The directory that pi starts in is none of a session.
     setup.settings = setup.live_settings.get();
+    setup.discover_models(args, Front::Rpc)?;
     let (env, dirs) = (setup.env.clone(), setup.dirs.clone());
     let (services, problems) = setup.into_services(args, None, Front::Rpc)?;
     let credentials = services.credentials.clone();
@@ -603,7 +663,7 @@ pub(super) fn interactive(
     runtime: &Runtime,
     session_runtime: Handle,
     args: &Args,
-    setup: Setup,
+    mut setup: Setup,
 ) -> anyhow::Result<ExitCode> {
     words::check(&args.messages, false)?;
     let prompts = first_prompts(&setup, args, None)?;
@@ -613,6 +673,7 @@ pub(super) fn interactive(
     times.mark("choice of the session", setup.clock.monotonic());
     let is_read_out = setup.settings.values.screen_reader;
     let themes = setup.resource_options(&args.theme, args.no_themes);
+    setup.discover_models(args, Front::Interactive)?;
     let (services, problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
     let credentials = services.credentials.clone();
     let start = modes::InteractiveStart {

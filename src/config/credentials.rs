@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::util::paths;
 use super::auth_file::{AuthEntries, AuthEntry, AuthFile, OAuthEntry, StoredKey};
 use super::cloud_credentials::CloudCredentials;
 use super::env::Env;
+use super::list_cache::ListCache;
 use super::oauth::{Accounts, SignInError, SignInFlow, SignInOffer, sign_in_offer};
 use super::value;
 
@@ -37,6 +39,7 @@ pub struct Credentials {
     /// Output of commands in `auth.json`: they run once per process.
     outputs: Arc<Mutex<HashMap<String, String>>>,
     lists: Arc<Mutex<Lists>>,
+    pub(super) list_cache: Option<ListCache>,
 }
 
 /// Model lists that were already requested, by provider and address.
@@ -187,6 +190,7 @@ impl Credentials {
             clouds: Vec::new(),
             outputs: Arc::default(),
             lists: Arc::default(),
+            list_cache: None,
         }
     }
 
@@ -202,6 +206,12 @@ impl Credentials {
     #[must_use]
     pub fn with_store(self, file: Arc<AuthFile>, accounts: Accounts) -> Self {
         Self { store: Some(Store { file, accounts }), ..self }
+    }
+
+    /// Keeps the lists of discovered models in the file `path`.
+    #[must_use]
+    pub fn with_list_cache(self, path: PathBuf) -> Self {
+        Self { list_cache: Some(ListCache::new(path)), ..self }
     }
 
     /// Uses `key` for `provider`, with the highest precedence.

@@ -65,6 +65,11 @@ impl Dirs {
         self.agent.join("models-store.json")
     }
 
+    /// The model lists of providers that `models.json` names by address only.
+    pub fn model_lists_file(&self) -> PathBuf {
+        self.agent.join("model-lists.json")
+    }
+
     /// The limits that providers reported last.
     pub fn quota_file(&self) -> PathBuf {
         self.agent.join("quota.json")

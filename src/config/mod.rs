@@ -16,6 +16,7 @@ mod dirs;
 mod env;
 mod google_adc;
 mod json_file;
+mod list_cache;
 mod model_lists;
 mod models_file;
 mod oauth;

@@ -5,7 +5,7 @@
 
 use futures_util::future::join_all;
 
-use crate::ai::{Catalog, Model, Transport, list_models};
+use crate::ai::{Catalog, Model, ProviderInfo, Transport, list_models};
 
 use super::credentials::Credentials;
 
@@ -28,7 +28,17 @@ impl Credentials {
     /// Runs key commands. Known lists are not requested again; the
     /// others take at most three seconds. Dropping the future cancels the requests.
     pub async fn model_lists(&self, catalog: &Catalog) -> ModelLists {
-        let asked = catalog.providers().iter().filter_map(|info| {
+        self.model_lists_of(catalog, |_| true).await
+    }
+
+    /// The same, of the providers that `is_wanted` selects.
+    pub async fn model_lists_of(
+        &self,
+        catalog: &Catalog,
+        is_wanted: impl Fn(&ProviderInfo) -> bool,
+    ) -> ModelLists {
+        let wanted = catalog.providers().iter().filter(|info| is_wanted(info));
+        let asked = wanted.filter_map(|info| {
             let template = info.template.as_deref().filter(|_| self.is_available(info))?;
             Some(async move { (template, self.model_list(template, catalog).await) })
         });
@@ -56,15 +66,39 @@ impl Credentials {
             model.headers.clone_from(&template.headers);
         }
         self.keep_list(template, &models);
+        if catalog.provider(&template.provider).is_some_and(ProviderInfo::is_discovered) {
+            self.cache_list(template, &models).await;
+        }
         Ok(models)
     }
 
-    /// Adds the known lists to a catalogue that was read again.
+    /// Keeps a list for the next start. A cache that cannot be written costs that start a request.
+    async fn cache_list(&self, template: &Model, models: &[Model]) {
+        let Some(cache) = self.list_cache.clone() else { return };
+        let template = template.clone();
+        let models = models.to_vec();
+        let stored = tokio::task::spawn_blocking(move || cache.store(&template, &models)).await;
+        drop(stored);
+    }
+
+    /// Adds the known lists to a catalogue that was read again, and the cached ones of
+    /// discovered models. Blocks, briefly.
     pub fn add_known_lists(&self, catalog: &mut Catalog) {
-        let templates = catalog.providers().iter().filter_map(|info| info.template.clone());
-        let known: Vec<_> = templates
-            .filter_map(|template| Some((template.provider.clone(), self.known_list(&template)?)))
-            .collect();
+        let with_template =
+            catalog.providers().iter().filter_map(|info| Some((info, info.template.as_ref()?)));
+        let mut known = Vec::new();
+        let mut unknown = Vec::new();
+        for (info, template) in with_template {
+            match self.known_list(template) {
+                Some(models) => known.push((template.provider.clone(), models)),
+                None if info.is_discovered() && self.is_available(info) => unknown.push(&**template),
+                None => {}
+            }
+        }
+        if let Some(cache) = self.list_cache.as_ref().filter(|_| !unknown.is_empty()) {
+            let cached = cache.models(unknown.into_iter());
+            known.extend(cached.into_iter().map(|(template, models)| (template.provider.clone(), models)));
+        }
         for (provider, models) in known {
             catalog.set_listed(&provider, models);
         }

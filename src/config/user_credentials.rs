@@ -35,6 +35,7 @@ pub fn user_credentials(
     let aws = AwsCredentials::new(env, home, transport.clone(), clock.clone());
     let credentials = Credentials::new(env.clone())
         .with_store(file, accounts)
+        .with_list_cache(dirs.model_lists_file())
         .with_ambient("google-vertex", Arc::new(google))
         .with_ambient("amazon-bedrock", Arc::new(aws));
     (credentials, problems)

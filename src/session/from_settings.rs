@@ -30,7 +30,7 @@ impl Configured {
     /// Reads the files; `reads` is told each before. Blocks.
     pub fn read(env: &Env, dirs: &Dirs, settings: &Settings, clock: &Clock, reads: impl Fn(&Path)) -> Self {
         reads(&dirs.models_file());
-        let (catalog, mut problems) = config::load_catalog(dirs, env);
+        let (mut catalog, mut problems) = config::load_catalog(dirs, env);
         let (roots, wrong) = config::extra_roots(env);
         problems.extend(wrong);
         let (transport, wrong) = transport(roots, settings);
@@ -38,6 +38,7 @@ impl Configured {
         reads(&dirs.auth_file());
         let (credentials, wrong) = config::user_credentials(env, dirs, settings, &transport, clock);
         problems.extend(wrong);
+        credentials.add_known_lists(&mut catalog);
         Self { catalog, transport, credentials, problems }
     }
 }

@@ -126,7 +126,11 @@ fn from_settings(
 fn default_of(catalog: &Catalog, provider: &str) -> Option<Arc<Model>> {
     let default = catalog.provider(provider)?.default_model.as_deref();
     let model = default.and_then(|id| catalog.get(provider, id));
-    model.or_else(|| catalog.models_of(provider).first()).cloned()
+    // The first of a vendor's own list, which may have hundreds, is nobody's choice.
+    let has_order = |info: &ProviderInfo| info.custom || info.template.is_none();
+    let first =
+        || catalog.models_of(provider).first().filter(|_| catalog.provider(provider).is_some_and(has_order));
+    model.or_else(first).cloned()
 }
 
 fn first_usable(catalog: &Catalog, usable: &dyn Fn(&ProviderInfo) -> bool) -> Option<Arc<Model>> {

@@ -165,6 +165,19 @@ impl Services {
         problems
     }
 
+    /// Queries the list of the provider of `model`, if its models are discovered; takes a few
+    /// seconds at most. Returns whether there was one to query, and failures, one line each.
+    pub async fn refresh_list_of(&self, model: &Model) -> Option<Vec<String>> {
+        let catalog = self.catalog.get();
+        let is_its = |info: &ProviderInfo| info.id == model.provider && info.is_discovered();
+        if !catalog.providers().iter().any(is_its) {
+            return None;
+        }
+        let lists = self.credentials.model_lists_of(&catalog, is_its).await;
+        self.catalog.update(|current| self.credentials.add_known_lists(current));
+        Some(lists.problems)
+    }
+
     /// Queries the model lists of the providers that have one and a key. Takes a few
     /// seconds at most. Returns failures, one line each; `None` if there was no provider
     /// to query.

@@ -275,3 +275,75 @@ async fn a_list_is_asked_for_once() {
     credentials.add_known_lists(&mut catalog);
     assert!(catalog.get("nvidia", "m").is_some());
 }
+
+/// Runs print mode for a user whose `models.json` has the address of a server and nothing else.
+async fn print_with_address(home: &TestHome, base_url: &str, args: &'static [&str]) -> (String, String) {
+    let models = json!({"providers": {"home": {"baseUrl": base_url}}});
+    std::fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+    command.env_clear().env("HOME", home.home()).env("TMPDIR", home.temp()).env("PI_LOCAL_SERVERS", "none");
+    command.current_dir(home.project()).args(args).stdin(std::process::Stdio::null());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+fn answer(text: &str) -> Reply {
+    let chunk = json!({"choices": [{"delta": {"content": text}, "finish_reason": "stop"}]});
+    Reply::sse(format!("data: {chunk}\n\ndata: [DONE]\n\n")).on("/v1/chat/completions")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn address_of_a_server_is_enough_and_its_list_is_kept_for_the_next_start() {
+    let list = json!({"data": [{"id": "qwen", "max_model_len": 9000}, {"id": "other"}]});
+    let server = SseServer::start([json("/v1/models", &list), answer("one"), answer("two")]).await;
+    let home = TestHome::new();
+    let base_url = format!("{}/v1", server.url());
+    assert_eq!(print_with_address(&home, &base_url, &["-p", "hi"]).await, ("one\n".into(), String::new()));
+    assert_eq!(print_with_address(&home, &base_url, &["-p", "hi"]).await, ("two\n".into(), String::new()));
+    let requests = server.requests();
+    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
+    assert_eq!(paths, ["/v1/models", "/v1/chat/completions", "/v1/chat/completions"]);
+    assert_eq!(requests[1].body["model"], "qwen");
+    assert!(requests[1].body["max_tokens"].as_u64().is_some_and(|limit| limit < 9000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn address_without_path_is_completed_and_a_named_model_gets_its_window() {
+    let list = json!({"data": [{"id": "first"}, {"id": "qwen", "max_model_len": 9000}]});
+    let missing = Reply::status(404, &[], "no").on("/models");
+    let server = SseServer::start([missing, json("/v1/models", &list), answer("one")]).await;
+    let home = TestHome::new();
+    let args = &["--model", "home/qwen", "-p", "hi"];
+    assert_eq!(print_with_address(&home, &server.url(), args).await.0, "one\n");
+    let asked = server.requests().pop().unwrap();
+    assert_eq!((asked.path.as_str(), &asked.body["model"]), ("/v1/chat/completions", &json!("qwen")));
+    assert!(asked.body["max_tokens"].as_u64().is_some_and(|limit| limit < 9000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_without_a_list_is_reported_and_its_models_can_be_named() {
+    let missing =
+        [Reply::status(500, &[], "").on("/v1/models"), Reply::status(500, &[], "").on("/v1/models")];
+    let server = SseServer::start(missing.into_iter().chain([answer("one")])).await;
+    let home = TestHome::new();
+    let base_url = format!("{}/v1", server.url());
+    let (out, err) = print_with_address(&home, &base_url, &["-p", "hi"]).await;
+    assert_eq!(out, "");
+    assert!(err.contains("home: 500 for its list of models") && err.contains("--model home/ID"), "{err}");
+    let (out, err) = print_with_address(&home, &base_url, &["--model", "home/qwen", "-p", "hi"]).await;
+    assert_eq!(out, "one\n");
+    assert!(err.contains("home: 500 for its list of models"), "{err}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn window_of_a_named_model_arrives_after_the_first_frame() {
+    let list = json!({"data": [{"id": "qwen", "max_model_len": 8192}]});
+    let server = SseServer::start([json("/v1/models", &list)]).await;
+    let home = TestHome::new();
+    let models = json!({"providers": {"home": {"baseUrl": format!("{}/v1", server.url())}}});
+    std::fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    let size = Size { width: 100, height: 30 };
+    let args = ["--model", "home/qwen"];
+    let pty = Pty::start_in(&home, &home.project(), size, &args, &[("PI_LOCAL_SERVERS", "none")]);
+    pty.wait_text("0.0%/8.2k");
+}

@@ -31,23 +31,28 @@ const MAX_MODELS: usize = 200;
 /// Number of concurrent model queries per server.
 const AT_ONCE: usize = 16;
 
-/// A kind of server: its provider id, name and default address.
+/// A kind of server: its provider id, name and default addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalServer {
     /// The provider id of its models.
     pub id: &'static str,
     /// Its name for people.
     pub name: &'static str,
-    /// Scheme, host and port.
-    pub address: &'static str,
+    /// Scheme, host and port. All are queried, and the first that answers counts.
+    pub addresses: &'static [&'static str],
 }
 
 /// TABLE: the servers pi looks for.
 pub const LOCAL_SERVERS: &[LocalServer] = &[
-    LocalServer { id: "ollama", name: "Ollama", address: "http://localhost:11434" },
-    LocalServer { id: "lmstudio", name: "LM Studio", address: "http://localhost:1234" },
-    LocalServer { id: "llama.cpp", name: "llama.cpp", address: "http://localhost:8080" },
-    LocalServer { id: "vllm", name: "vLLM", address: "http://localhost:8000" },
+    LocalServer { id: "ollama", name: "Ollama", addresses: &["http://localhost:11434"] },
+    LocalServer { id: "lmstudio", name: "LM Studio", addresses: &["http://localhost:1234"] },
+    // The server's default port was 8080 until autumn 2026.
+    LocalServer {
+        id: "llama.cpp",
+        name: "llama.cpp",
+        addresses: &["http://localhost:9931", "http://localhost:8080"],
+    },
+    LocalServer { id: "vllm", name: "vLLM", addresses: &["http://localhost:8000"] },
 ];
 
 /// The server whose models have the provider id `id`.
@@ -91,10 +96,14 @@ impl LocalAddresses {
         Self { other, only_these: true }
     }
 
-    /// The address of a kind of server; `None` if the search skips it.
-    pub fn of(&self, server: &LocalServer) -> Option<String> {
-        let other = self.other.iter().find(|(id, _)| id == server.id).map(|(_, address)| address.clone());
-        other.or_else(|| (!self.only_these).then(|| server.address.to_owned()))
+    /// The addresses of a kind of server, preferred one first; empty if the search skips it.
+    pub fn of(&self, server: &LocalServer) -> Vec<String> {
+        let other = self.other.iter().find(|(id, _)| id == server.id);
+        match other {
+            Some((_, address)) => vec![address.clone()],
+            None if self.only_these => Vec::new(),
+            None => server.addresses.iter().map(|&address| address.to_owned()).collect(),
+        }
     }
 }
 
@@ -104,8 +113,10 @@ pub async fn discover(
     addresses: &LocalAddresses,
     transport: &Transport,
 ) -> Vec<(&'static LocalServer, Vec<Model>)> {
-    let asked: Vec<_> =
-        LOCAL_SERVERS.iter().filter_map(|server| Some((server, addresses.of(server)?))).collect();
+    let asked: Vec<(&LocalServer, String)> = LOCAL_SERVERS
+        .iter()
+        .flat_map(|server| addresses.of(server).into_iter().map(move |address| (server, address)))
+        .collect();
     let client = |tls| transport.local_client(tls, LIMIT / 2);
     let (Some(plain), tls) = (client(false), asked.iter().any(|(_, address)| is_https(address))) else {
         return Vec::new();
@@ -118,7 +129,14 @@ pub async fn discover(
         let at = At { client, server, address, deadline };
         Some(async move { (server, at.models().await) })
     }));
-    answers.await.into_iter().filter(|(_, models)| !models.is_empty()).collect()
+    let mut found: Vec<(&LocalServer, Vec<Model>)> = Vec::new();
+    for (server, models) in answers.await {
+        let is_known = found.last().is_some_and(|(known, _)| known.id == server.id);
+        if !models.is_empty() && !is_known {
+            found.push((server, models));
+        }
+    }
+    found
 }
 
 fn is_https(address: &str) -> bool {
@@ -289,8 +307,8 @@ mod tests {
     fn ollamas_variable_is_read_as_ollama_does() {
         let check = |host: &str, expected: &str| {
             let addresses = LocalAddresses::with_ollama(Some(host));
-            assert_eq!(addresses.of(&LOCAL_SERVERS[0]).as_deref(), Some(expected), "{host}");
-            assert_eq!(addresses.of(&LOCAL_SERVERS[1]).as_deref(), Some("http://localhost:1234"));
+            assert_eq!(addresses.of(&LOCAL_SERVERS[0]), [expected], "{host}");
+            assert_eq!(addresses.of(&LOCAL_SERVERS[1]), ["http://localhost:1234"]);
         };
         check("", "http://localhost:11434");
         check("0.0.0.0", "http://127.0.0.1:11434");
@@ -300,6 +318,15 @@ mod tests {
         check("https://gpu.lan:443/", "https://gpu.lan:443");
         check("https://gpu.lan", "https://gpu.lan");
         check("http://gpu.lan", "http://gpu.lan");
+    }
+
+    #[test]
+    fn configured_address_replaces_all_default_addresses() {
+        let llama = local_server("llama.cpp").unwrap();
+        let both = ["http://localhost:9931", "http://localhost:8080"];
+        assert_eq!(LocalAddresses::default().of(llama), both);
+        assert_eq!(LocalAddresses::parse("llama.cpp=http://gpu:1").of(llama), ["http://gpu:1"]);
+        assert_eq!(LocalAddresses::parse("none").of(llama), [""; 0]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use compat_fields::{COMPAT_FIELDS, CompatField, CompatKind};
 pub(super) use image_limits::{ImageRules, fetches, for_storing, image_types};
 pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
 pub use model::{Cost, CostTier, Modality, Model};
-pub use model_lists::{list_models, variable};
+pub use model_lists::{ListedModel, list_models, variable};
 pub use sampling::Sampling;
 pub(super) use vendors::Server;
 pub(super) use vendors::is_on_plan;

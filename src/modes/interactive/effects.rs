@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
+use crate::ai::Model;
 use crate::config::{Env, Settings};
 use crate::session::{
     self, PromptDraft, Refusal, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionState,
@@ -121,6 +122,18 @@ impl Effects {
         if self.services.is_local_or_demo(&model) {
             self.refresh_models(false);
         }
+        self.refresh_list_of(model);
+    }
+
+    /// Queries the server of `model` for its window, if it is known by its address only.
+    fn refresh_list_of(&self, model: Arc<Model>) {
+        let services = Arc::clone(&self.services);
+        let handle = self.link.handle().clone();
+        tokio::spawn(async move {
+            if services.refresh_list_of(&model).await.is_some() {
+                handle.send(SessionCommand::ModelsChanged);
+            }
+        });
     }
 
     /// Sends a command; a rejected prompt or `!` command returns to the editor.

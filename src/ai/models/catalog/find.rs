@@ -112,8 +112,12 @@ impl Catalog {
         if let Some(server) = local_server(provider)
             && self.provider(provider).is_some_and(|info| info.local)
         {
-            let address = self.local_addresses.of(server)?;
-            return Some(local_model(server, &address, id, None));
+            if let Some(found) = self.models_of(provider).first() {
+                let base_url = found.base_url.clone();
+                return Some(Model { base_url, ..local_model(server, "", id, None) });
+            }
+            let addresses = self.local_addresses.of(server);
+            return Some(local_model(server, addresses.first()?, id, None));
         }
         let info = self.provider(provider).filter(|info| info.id != DEMO_PROVIDER && usable(&info.id))?;
         let default = info.default_model.as_deref().and_then(|id| self.get(&info.id, id));

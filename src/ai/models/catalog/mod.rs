@@ -12,7 +12,10 @@ mod stored;
 mod user_models;
 mod wrong_field;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
 
 use super::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
 use super::model::{Modality, Model};
@@ -45,12 +48,19 @@ struct Group {
     provider: String,
     /// Models newer than the built-in ones, which they replace when those are parsed.
     stored: Vec<Arc<Model>>,
+    /// `modelOverrides` of `models.json`, for models that a list adds later.
+    overrides: BTreeMap<String, Map<String, Value>>,
     models: OnceLock<Vec<Arc<Model>>>,
 }
 
 impl Group {
     fn new(provider: &str) -> Self {
-        Self { provider: provider.to_owned(), stored: Vec::new(), models: OnceLock::new() }
+        Self {
+            provider: provider.to_owned(),
+            stored: Vec::new(),
+            overrides: BTreeMap::new(),
+            models: OnceLock::new(),
+        }
     }
 
     /// The models, parsed on first use.
@@ -103,6 +113,13 @@ pub struct ProviderInfo {
     pub template: Option<Arc<Model>>,
 }
 
+impl ProviderInfo {
+    /// Whether `models.json` has only the address of the provider, whose list has its models.
+    pub fn is_discovered(&self) -> bool {
+        self.custom && self.template.is_some()
+    }
+}
+
 impl Catalog {
     /// The built-in models, the demo model last.
     pub fn builtin() -> Self {
@@ -152,13 +169,21 @@ impl Catalog {
         }
     }
 
-    /// Adds the models of a provider's own list. Models that the user has described
-    /// stay unchanged.
+    /// Adds the models of a provider's own list, with the user's `modelOverrides`. Models that
+    /// the user has described stay unchanged; those of an earlier list are replaced if all models
+    /// are from lists.
     pub fn set_listed(&mut self, provider: &str, models: Vec<Model>) {
+        let overrides = self.group_of(provider).overrides.clone();
+        let is_discovered = self.provider(provider).is_some_and(ProviderInfo::is_discovered);
         let group = self.group(provider);
+        if is_discovered {
+            group.clear();
+        }
         for model in models {
             if !group.iter().any(|known| known.id == model.id) {
-                group.push(Arc::new(model));
+                let changed =
+                    overrides.get(&model.id).map(|fields| user_models::with_override(&model, fields));
+                group.push(Arc::new(changed.unwrap_or(model)));
             }
         }
     }

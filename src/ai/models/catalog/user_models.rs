@@ -62,6 +62,7 @@ impl Catalog {
             Some(Value::Object(compat)) => compat,
             _ => Map::new(),
         };
+        self.discover_models(id, &user, problems);
         let mut models = Vec::new();
         for fields in std::mem::take(&mut user.models) {
             models.extend(self.user_model(id, &user, &compat, fields, problems)?);
@@ -103,6 +104,7 @@ impl Catalog {
             complete(template);
         }
         *self.group(id) = group;
+        self.group_of(id).overrides.extend(user.model_overrides);
         self.note_provider(id, user.name, user.api_key, user.auth_header.unwrap_or(false));
         Ok(())
     }
@@ -160,6 +162,35 @@ impl Catalog {
         Ok(Some(model))
     }
 
+    /// Has the models of a provider that lists none queried, if its API has a list.
+    fn discover_models(&mut self, id: &str, user: &UserProvider, problems: &mut Vec<String>) {
+        let Some(base_url) = user.base_url.as_ref().filter(|_| user.models.is_empty()) else { return };
+        let is_known = |info: &ProviderInfo| !info.local && (!info.custom || info.template.is_some());
+        if self.provider(id).is_some_and(is_known) {
+            return;
+        }
+        let api = match user.api.as_deref() {
+            None | Some("") => Api::OPENAI_COMPLETIONS,
+            Some(api) => Api::new(api.to_owned()),
+        };
+        if api.as_str() == RADIUS_API {
+            return;
+        }
+        if !DISCOVERED_APIS.contains(&api.as_str()) {
+            let apis = DISCOVERED_APIS.join(" and ");
+            problems.push(format!(
+                "it has no \"models\"; list them, because pi queries the lists of {apis} only, not of {api}"
+            ));
+            return;
+        }
+        let (provider, base_url) = (id.to_owned(), base_url.clone());
+        let template = Arc::new(Model { api, provider, base_url, ..Model::default() });
+        self.note_provider(id, None, None, false);
+        if let Some(info) = self.providers.iter_mut().find(|info| info.id == id) {
+            info.template = Some(template);
+        }
+    }
+
     fn note_provider(&mut self, id: &str, name: Option<String>, api_key: Option<String>, auth_header: bool) {
         if let Some(provider) = self.providers.iter_mut().find(|provider| provider.id == id) {
             provider.name = name.unwrap_or_else(|| provider.name.clone());
@@ -185,6 +216,12 @@ impl Catalog {
         let model = self.models_of(provider).first().or_else(template)?;
         Some(model.api.as_str().to_owned())
     }
+}
+
+/// `model` with the fields of `modelOverrides`; unchanged if they are invalid, which is a
+/// problem of the file that was reported when it was read.
+pub(super) fn with_override(model: &Model, fields: &Map<String, Value>) -> Model {
+    overridden(&mut model.clone(), fields.clone(), &mut Vec::new()).unwrap_or_else(|_| model.clone())
 }
 
 /// Sends the requests of `model` to `base_url`.
@@ -223,6 +260,9 @@ const OWN_SERVICE_ONLY: [&str; 7] = [
     "supportsMidConvoToolChanges",
     "supportsToolSearch",
 ];
+
+/// APIs whose servers list their models at `/models`.
+const DISCOVERED_APIS: [&str; 2] = ["openai-completions", "openai-responses"];
 
 /// The API of Radius, a service of the original.
 const RADIUS_API: &str = "pi-messages";
@@ -339,6 +379,53 @@ mod tests {
         assert_eq!(catalog.models().count(), n + 1);
         let problems = catalog.add_user_models("{\n  \"providers\": {\n    oops\n").unwrap_err();
         assert!(problems[0].starts_with("line 4"), "{problems:?}");
+    }
+
+    #[test]
+    fn address_alone_lets_pi_query_the_models() {
+        let check = |provider: &str, fields: &str, expected: Result<Option<&str>, &str>| {
+            let mut catalog = Catalog::builtin();
+            let read = catalog.add_user_models(&format!(r#"{{"providers":{{"{provider}":{fields}}}}}"#));
+            let info = catalog.provider(provider).unwrap();
+            let template = info.template.as_deref().filter(|_| info.is_discovered());
+            let found = template.map(|template| format!("{} {}", template.api, template.base_url));
+            match expected {
+                Ok(expected) => {
+                    assert_eq!((found.as_deref(), read), (expected, Ok(())), "{provider} {fields}");
+                }
+                Err(problem) => {
+                    assert!(read.unwrap_err()[0].contains(problem) && found.is_none(), "{fields}");
+                }
+            }
+        };
+        let address = r#"{"baseUrl":"http://h/v1"}"#;
+        check("home", address, Ok(Some("openai-completions http://h/v1")));
+        check("ollama", address, Ok(Some("openai-completions http://h/v1")));
+        let responses = r#"{"baseUrl":"http://h","api":"openai-responses"}"#;
+        check("home", responses, Ok(Some("openai-responses http://h")));
+        // The user's own list is complete, and vendors have theirs.
+        check("home", r#"{"baseUrl":"http://h","api":"openai-completions","models":[{"id":"m"}]}"#, Ok(None));
+        check("anthropic", address, Ok(None));
+        check("nvidia", address, Ok(None));
+        check("home", r#"{"baseUrl":"http://h","api":"anthropic-messages"}"#, Err("list them, because"));
+    }
+
+    #[test]
+    fn overrides_apply_to_models_that_a_list_adds() {
+        let text = r#"{"providers":{"home":{"baseUrl":"http://h","headers":{"x-team":"a"},
+            "compat":{"supportsStore":false},"modelOverrides":{"m":{"contextWindow":5000}}}}}"#;
+        let mut catalog = Catalog::builtin();
+        catalog.add_user_models(text).unwrap();
+        let template = catalog.provider("home").unwrap().template.clone().unwrap();
+        let listed = |id: &str| Model { id: id.to_owned(), ..Model::clone(&template) };
+        catalog.set_listed("home", vec![listed("m"), listed("n")]);
+        let windows = catalog.models_of("home").iter().map(|model| model.context_window);
+        assert_eq!(windows.collect::<Vec<_>>(), [5_000, 128_000]);
+        let model = catalog.get("home", "m").unwrap();
+        assert_eq!(
+            (model.headers["x-team"].as_str(), &model.compat["supportsStore"]),
+            ("a", &Value::Bool(false))
+        );
     }
 
     #[test]
