@@ -193,10 +193,10 @@ fn a_key_can_be_piped_in_listed_and_forgotten() {
     let table = text(&status.stdout);
     let rows: Vec<&str> = table.lines().take(4).collect();
     let expected = [
-        "provider               key                 token ends",
-        "groq                   key in auth.json",
-        "xai                    key in XAI_API_KEY",
-        "anthropic              no key",
+        "provider                       key                 token ends",
+        "groq                           key in auth.json",
+        "xai                            key in XAI_API_KEY",
+        "anthropic                      no key",
     ];
     assert_eq!(rows, expected);
     assert!(!table.contains(CANARY));

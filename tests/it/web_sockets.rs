@@ -491,7 +491,7 @@ async fn kept_connection_sends_only_what_is_new() {
 #[tokio::test]
 async fn kept_connection_gets_the_whole_request_if_anything_else_changed() {
     let changes: [fn(&mut Request); 3] = [
-        |request| drop(request.options.extra_body.insert("text".to_owned(), json!({ "verbosity": "low" }))),
+        |request| drop(request.options.extra_body.insert("text".to_owned(), json!({ "verbosity": "high" }))),
         |request| request.messages.insert(0, Arc::new(serde_json::from_value(user("before")).unwrap())),
         |request| {
             let Message::Assistant(answer) = &*request.messages[1] else { panic!("no answer") };
