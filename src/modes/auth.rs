@@ -13,6 +13,7 @@ use crate::config::{Accounts, KeySource, ProviderKeys, Secret, SignInPrompt, Sig
 use crate::util::os::HiddenInput;
 
 use super::output::{write_err, write_out};
+use super::table::{Align, aligned};
 
 /// Maximum size of a piped key.
 const KEY_LIMIT_BYTES: u64 = 64 << 10;
@@ -61,22 +62,16 @@ fn status_json(provider: &ProviderKeys) -> Value {
 }
 
 fn status_table(providers: &[&ProviderKeys], now_ms: u64) -> String {
-    let header = ["provider", "key", "token ends"].map(str::to_owned);
+    let header = ["provider", "key", "token ends"].map(str::to_owned).to_vec();
     let rows = providers.iter().map(|provider| {
         let ends = match provider.source {
             KeySource::SignedIn { expires_ms } => remaining(expires_ms, now_ms),
             _ => String::new(),
         };
-        [provider.id.clone(), provider.source.to_string(), ends]
+        vec![provider.id.clone(), provider.source.to_string(), ends]
     });
-    let rows: Vec<[String; 3]> = std::iter::once(header).chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let (first, second) = (width(0), width(1));
-    let lines = rows.iter().map(|[id, source, ends]| {
-        let line = format!("{id:<first$}  {source:<second$}  {ends}");
-        line.trim_end().to_owned() + "\n"
-    });
-    lines.collect()
+    let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+    aligned(&rows, |_| Align::Left).into_iter().map(|line| line + "\n").collect()
 }
 
 /// The remaining lifetime of a token. An expired one is renewed on use.

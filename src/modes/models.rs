@@ -6,6 +6,7 @@ use crate::ai::{Catalog, Model};
 use crate::config::Credentials;
 
 use super::output::{write_err, write_out};
+use super::table::table;
 
 /// Prints the models whose reference or name contains `search`, as a table.
 /// Models with a key come first.
@@ -35,7 +36,7 @@ pub fn list_models(
     }
     models.sort_by_key(|model| !has_key(model));
     let rows = models.iter().map(|model| {
-        [
+        vec![
             model.reference(),
             thousands(model.context_window),
             thousands(model.max_tokens),
@@ -45,24 +46,9 @@ pub fn list_models(
         ]
     });
     let header = ["model", "context", "max out", "thinking", "images", "key"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(header).chain(rows).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(header.to_vec()).chain(rows).collect();
     write_out(&table(&rows));
     ExitCode::SUCCESS
-}
-
-fn table(rows: &[[String; 6]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; 6] = std::array::from_fn(width);
-    let lines = rows.iter().map(|row| {
-        let mut line = format!("{:<width$}", row[0], width = widths[0]);
-        for (cell, width) in row.iter().zip(widths).skip(1) {
-            let padding = width.saturating_sub(cell.chars().count());
-            line.extend(std::iter::repeat_n(' ', padding + 2));
-            line.push_str(cell);
-        }
-        line + "\n"
-    });
-    lines.collect()
 }
 
 fn thousands(tokens: u64) -> String {

@@ -9,6 +9,7 @@ use crate::session::{MessageHit, SearchHit, SessionSummary};
 use crate::util::{clock, paths};
 
 use super::output::{write_err, write_out};
+use super::table::{Align, aligned};
 
 /// A session, and where a search found it.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,37 +99,37 @@ impl SessionsOutput<'_> {
     }
 
     fn text(&self) -> String {
-        let rows: Vec<[String; 5]> = self.shown().iter().map(|listed| self.columns(listed)).collect();
-        let width =
-            |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-        let widths: [usize; 4] = std::array::from_fn(width);
-        let [w_age, w_count, w_id, w_cwd] = widths;
+        let shown = self.shown();
+        let rows: Vec<Vec<String>> = shown.iter().map(|listed| self.columns(listed)).collect();
+        let w_age = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or_default();
+        let indent = " ".repeat(w_age);
+        let align = |column: usize| if column < 2 { Align::Right } else { Align::Left };
         let mut lines = Vec::new();
-        for ([age, count, id, cwd, title], listed) in rows.iter().zip(self.shown()) {
-            let cwd = if self.is_all { format!("  {cwd:<w_cwd$}") } else { String::new() };
-            let line = format!("{age:>w_age$}  {count:>w_count$}  {id:<w_id$}{cwd}  {title}");
-            lines.push(line.trim_end().to_owned() + "\n");
+        for (line, listed) in aligned(&rows, align).into_iter().zip(shown) {
+            lines.push(line + "\n");
             if let Some((Some(MessageHit { author, snippet, .. }), _)) = &listed.found {
-                lines.push(format!("{:w_age$}  {}: {}\n", "", author.name(), snippet.text));
+                lines.push(format!("{indent}  {}: {}\n", author.name(), snippet.text));
             }
         }
         lines.concat()
     }
 
-    fn columns(&self, listed: &ListedSession) -> [String; 5] {
+    fn columns(&self, listed: &ListedSession) -> Vec<String> {
         let session = &listed.session;
         let start: String = session.id.chars().take(ID_CHARS).collect();
         let n_same =
             self.sessions.iter().filter(|other| other.session.id.starts_with(&start)).take(2).count();
         let id = if n_same > 1 { session.id.clone() } else { start };
         let cwd = paths::display(Path::new(&session.cwd), self.home);
-        [
+        let directory = self.is_all.then(|| last_chars(&cwd, CWD_CHARS));
+        let mut columns = vec![
             age(self.now_ms, session.modified_ms),
             session.n_messages.to_string(),
             id.trim_end_matches('-').to_owned(),
-            last_chars(&cwd, CWD_CHARS),
-            first_chars(title(session), TITLE_CHARS),
-        ]
+        ];
+        columns.extend(directory);
+        columns.push(first_chars(title(session), TITLE_CHARS));
+        columns
     }
 }
 

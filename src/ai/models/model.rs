@@ -86,6 +86,10 @@ impl Default for Model {
     }
 }
 
+/// The longest id of a model or provider in lists and files. Longer ones are rejected: no
+/// service has them, and they would fill tables and screens.
+pub(super) const MAX_ID_BYTES: usize = 256;
+
 /// A kind of content a model can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -11,7 +11,7 @@ use reqwest::{StatusCode, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::model::{Modality, Model};
+use super::model::{MAX_ID_BYTES, Modality, Model};
 use super::vendors::{Models, Vendor};
 use crate::ai::messages::Api;
 use crate::ai::transport::{Credential, Route, Transport, connection_error, read_whole, redact};
@@ -20,8 +20,6 @@ use crate::ai::transport::{Credential, Route, Transport, connection_error, read_
 const LIMIT: Duration = Duration::from_secs(3);
 const LIST_LIMIT_BYTES: usize = 4 << 20;
 const MAX_MODELS: usize = 1_000;
-/// Longer ids are not those of models, and would break tables.
-const MAX_ID_BYTES: usize = 256;
 
 /// Kinds of models that do not answer prompts, as named in lists.
 const OTHER_KINDS: [&str; 9] =

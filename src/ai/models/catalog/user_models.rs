@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::compat_fields::take_wrong;
-use super::super::model::{Cost, Model};
+use super::super::model::{Cost, MAX_ID_BYTES, Model};
 use super::super::vendors;
 use super::{Catalog, ProviderInfo, wrong_field};
 use crate::ai::messages::{Api, supported_apis};
@@ -38,6 +38,10 @@ impl Catalog {
         };
         let mut problems = Vec::new();
         for (id, value) in providers {
+            if id.len() > MAX_ID_BYTES {
+                problems.push(format!("a provider whose id has more than {MAX_ID_BYTES} bytes"));
+                continue;
+            }
             let mut found = Vec::new();
             let added = wrong_field::read::<UserProvider>(value)
                 .and_then(|provider| self.add_provider(&id, provider, &mut found));
@@ -308,6 +312,9 @@ pub(super) fn check(model: &Model) -> Result<(), String> {
     let tiers = tiers.iter().flat_map(|tier| [tier.input, tier.output, tier.cache_read, tier.cache_write]);
     if [*input, *output, *cache_read, *cache_write].into_iter().chain(tiers).any(|rate| rate < 0.0) {
         return Err("a price is negative".to_owned());
+    }
+    if model.id.len() > MAX_ID_BYTES {
+        return Err(format!("its id has more than {MAX_ID_BYTES} bytes"));
     }
     if model.context_window == 0 || model.max_tokens == 0 {
         return Err("contextWindow and maxTokens must be at least 1".to_owned());
