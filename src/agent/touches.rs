@@ -42,9 +42,17 @@ impl Touches {
     }
 
     /// Whether the order of two calls matters: one writes a path that the other reads or
-    /// writes. Accesses that are not declared do not count.
+    /// writes, or one runs a command and the other accesses files, because a command may
+    /// access any file. Accesses that are not declared do not count.
     pub fn conflicts_with(&self, other: &Self) -> bool {
-        self.writes_what(other) || other.writes_what(self)
+        let with_command = self.runs.is_some() || other.runs.is_some();
+        (with_command && self.accesses_files() && other.accesses_files())
+            || self.writes_what(other)
+            || other.writes_what(self)
+    }
+
+    fn accesses_files(&self) -> bool {
+        self.runs.is_some() || !self.reads.is_empty() || !self.writes.is_empty()
     }
 
     fn writes_what(&self, other: &Self) -> bool {
@@ -75,7 +83,11 @@ mod tests {
         check(&write("/p/a"), &read("/p/ab"), false);
         check(&write("/p/a"), &write("/p/b"), false);
         check(&read("/p/a"), &read("/p/a"), false);
-        check(&write("/p/a"), &Touches::runs("cat a"), false);
+        check(&write("/p/a"), &Touches::runs("cat a"), true);
+        check(&read("/p/a"), &Touches::runs("rm a"), true);
+        check(&Touches::runs("touch a"), &Touches::runs("cat a"), true);
+        check(&Touches::runs("touch a"), &Touches { network: true, ..Touches::default() }, false);
+        check(&Touches::runs("touch a"), &Touches::undeclared(), false);
         check(&write("/p/a"), &Touches::undeclared(), false);
     }
 }

@@ -320,13 +320,13 @@ async fn a_killed_program_loses_nothing_that_was_shown_as_finished() {
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_during_parallel_tools_keeps_the_result_that_was_shown() {
     let calls = [
-        ("bash", json!({"command": "sleep 1000"})),
         ("write", json!({"path": "new.txt", "content": "made\n"})),
+        ("bash", json!({"command": "sleep 1000"})),
     ];
     let (server, home, pty) =
         start_with_server(&[], [Reply::sse(chat::calls(&calls)), Reply::sse(chat::text("Again."))]).await;
     pty.keys("do two things\r");
-    // The second call is drawn as finished: the number of its lines is shown.
+    // The first call is drawn as finished: the number of its lines is shown.
     pty.wait("the result of write", |rows| rows.iter().any(|row| row.contains("write new.txt")));
     let stored = || home.entries().iter().any(|entry| entry["message"]["toolName"] == "write");
     pty.wait_saved("the result on disk", stored);
@@ -341,8 +341,8 @@ async fn kill_during_parallel_tools_keeps_the_result_that_was_shown() {
         [
             "user: do two things",
             "assistant: ",
-            "tool: No result provided",
             "tool: Successfully wrote to new.txt",
+            "tool: No result provided",
             "user: and now"
         ]
     );
