@@ -78,6 +78,10 @@ impl Waiting for Outgoing {
             | Self::Closed(_) => 0,
         }
     }
+
+    fn keeps_state(&self) -> bool {
+        matches!(self, Self::Change(..))
+    }
 }
 
 /// The lines of all sessions.

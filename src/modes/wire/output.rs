@@ -2,8 +2,9 @@
 //! slowly, or not at all, delays nothing else.
 //!
 //! Events wait as events, not as text: they share their messages with the session. While a
-//! piece of an answer waits, the next one is joined to it, and an interim result of a tool
-//! replaces the one before, so what waits is never larger than the conversation.
+//! piece of an answer waits, the next one is joined to it, an interim result of a tool
+//! replaces the one before, and an event that reports a whole state replaces an earlier one
+//! that still waits. A client that reads nothing is read no further commands.
 //! A [`LineFormat`] turns them into lines on that thread; each protocol has its own.
 
 use std::collections::VecDeque;
@@ -24,6 +25,8 @@ use super::events::Lines;
 
 /// Bytes of answers that wait before no more is asked for.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// Events that wait before no more is asked for: each keeps a state of the session.
+const MAX_EVENTS: usize = 8_192;
 /// Bytes collected for one write, if so many wait.
 const WRITE_BYTES: usize = 64 << 10;
 
@@ -35,6 +38,21 @@ pub(in crate::modes) trait Waiting: Sized + Send + 'static {
     /// Its size, if it is an answer to the client: a client that asks and does not read would
     /// fill the memory with them. Events share their messages with the session.
     fn answer_bytes(&self) -> usize;
+
+    /// Whether it keeps a state of the session.
+    fn keeps_state(&self) -> bool;
+
+    /// The state that it reports as a whole, so that only the latest one matters.
+    fn whole_state(&self) -> Option<WholeState> {
+        None
+    }
+}
+
+/// A state of the session that some events report as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::modes) enum WholeState {
+    Queue,
+    Selection,
 }
 
 /// Turns what waits into lines.
@@ -78,8 +96,15 @@ struct Shared<I> {
 }
 
 struct Queue<I> {
-    waiting: VecDeque<I>,
+    /// `None` is in the place of an item that a later one replaced.
+    waiting: VecDeque<Option<I>>,
+    /// How many items have left the front of `waiting`.
+    n_taken: usize,
+    /// The number of the latest item of each state, counted from the first item ever.
+    latest: Vec<(WholeState, usize)>,
     answer_bytes: usize,
+    /// How many of the items keep a state.
+    n_states: usize,
     /// No more will come.
     closed: bool,
     broken: bool,
@@ -94,7 +119,15 @@ impl<I: Waiting> LineOutput<I> {
         format: impl LineFormat<Item = I>,
         sink: impl Write + Send + 'static,
     ) -> io::Result<Self> {
-        let queue = Queue { waiting: VecDeque::new(), answer_bytes: 0, closed: false, broken: false };
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            n_taken: 0,
+            latest: Vec::new(),
+            answer_bytes: 0,
+            n_states: 0,
+            closed: false,
+            broken: false,
+        };
         let shared = Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() });
         let (written, state) = watch::channel(Written::default());
         let own = Arc::clone(&shared);
@@ -113,12 +146,7 @@ impl<I: Waiting> LineOutput<I> {
         if queue.broken {
             return;
         }
-        let next = match queue.waiting.back_mut() {
-            Some(last) => last.join(next),
-            None => Some(next),
-        };
-        queue.answer_bytes += next.as_ref().map_or(0, I::answer_bytes);
-        queue.waiting.extend(next);
+        queue.add(next);
         self.shared.changed.notify_one();
     }
 
@@ -128,7 +156,7 @@ impl<I: Waiting> LineOutput<I> {
         let mut state = self.state.clone();
         loop {
             state.borrow_and_update();
-            if self.shared.lock().answer_bytes < MAX_ANSWER_BYTES {
+            if self.shared.lock().has_room() {
                 return;
             }
             if state.changed().await.is_err() {
@@ -173,6 +201,69 @@ impl<I: Waiting> LineOutput<I> {
     }
 }
 
+impl<I: Waiting> Queue<I> {
+    fn add(&mut self, next: I) {
+        let next = match self.waiting.back_mut() {
+            Some(Some(last)) => last.join(next),
+            Some(None) | None => Some(next),
+        };
+        let Some(next) = next else { return };
+        if let Some(state) = next.whole_state() {
+            self.drop_earlier(state);
+        }
+        self.count(&next);
+        self.waiting.push_back(Some(next));
+    }
+
+    fn count(&mut self, item: &I) {
+        self.answer_bytes += item.answer_bytes();
+        self.n_states += usize::from(item.keeps_state());
+    }
+
+    fn uncount(&mut self, item: &I) {
+        self.answer_bytes -= item.answer_bytes();
+        self.n_states -= usize::from(item.keeps_state());
+    }
+
+    /// Drops the item that waits with an earlier version of `state`.
+    fn drop_earlier(&mut self, state: WholeState) {
+        let number = self.n_taken + self.waiting.len();
+        match self.latest.iter_mut().find(|(known, _)| *known == state) {
+            Some((_, latest)) => {
+                let earlier = std::mem::replace(latest, number);
+                let place = earlier.checked_sub(self.n_taken).and_then(|at| self.waiting.get_mut(at));
+                if let Some(item) = place.and_then(Option::take) {
+                    self.uncount(&item);
+                }
+            }
+            None => self.latest.push((state, number)),
+        }
+    }
+
+    /// The next item, unless nothing waits.
+    fn take(&mut self) -> Option<I> {
+        loop {
+            let item = self.waiting.pop_front()?;
+            self.n_taken += 1;
+            if let Some(item) = item {
+                self.uncount(&item);
+                return Some(item);
+            }
+        }
+    }
+
+    /// Returns the rest of an item that was taken.
+    fn put_back(&mut self, rest: I) {
+        self.count(&rest);
+        self.waiting.push_front(Some(rest));
+        self.n_taken -= 1;
+    }
+
+    fn has_room(&self) -> bool {
+        self.answer_bytes < MAX_ANSWER_BYTES && self.n_states < MAX_EVENTS
+    }
+}
+
 impl Waiting for Outgoing {
     fn join(&mut self, next: Self) -> Option<Self> {
         match (self, next) {
@@ -183,8 +274,23 @@ impl Waiting for Outgoing {
 
     fn answer_bytes(&self) -> usize {
         match self {
-            Self::Line(line) => line.len(),
+            // Each also has its place in the queue.
+            Self::Line(line) => line.len() + size_of::<Option<Self>>(),
             Self::Update(_) | Self::NameBash(..) => 0,
+        }
+    }
+
+    fn keeps_state(&self) -> bool {
+        matches!(self, Self::Update(_))
+    }
+
+    fn whole_state(&self) -> Option<WholeState> {
+        match self {
+            Self::Update(SessionUpdate { event: SessionEvent::QueueChanged, .. }) => Some(WholeState::Queue),
+            Self::Update(SessionUpdate { event: SessionEvent::SelectionChanged, .. }) => {
+                Some(WholeState::Selection)
+            }
+            Self::Update(_) | Self::Line(_) | Self::NameBash(..) => None,
         }
     }
 }
@@ -251,7 +357,7 @@ impl<I: Waiting> Shared<I> {
         let mut queue = self.lock();
         queue.broken = true;
         queue.waiting.clear();
-        queue.answer_bytes = 0;
+        (queue.answer_bytes, queue.n_states) = (0, 0);
         drop(queue);
         written.send_modify(|state| (state.broken, state.ended) = (Some(why), true));
     }
@@ -266,13 +372,10 @@ impl<I: Waiting> Shared<I> {
                 }
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
-            let Some(next) = queue.waiting.pop_front() else { break };
-            queue.answer_bytes -= next.answer_bytes();
+            let Some(next) = queue.take() else { break };
             drop(queue);
             if let Some(rest) = format.push(next, text) {
-                let mut queue = self.lock();
-                queue.answer_bytes += rest.answer_bytes();
-                queue.waiting.push_front(rest);
+                self.lock().put_back(rest);
             }
         }
         true
@@ -437,6 +540,33 @@ mod tests {
         output.room().await;
         assert!(output.finish(None).await);
         assert_eq!(reading.lock().unwrap().n_bytes, n_answers * (answer.len() + 1));
+    }
+
+    #[tokio::test]
+    async fn client_that_does_not_read_gets_the_latest_queue_and_is_read_no_more_commands() {
+        let (release, starts) = mpsc::channel();
+        let (output, reading) = start(EventStyle::Whole, Some(starts));
+        let catalog = Catalog::builtin();
+        let state = Arc::new(SessionState::of(catalog.get("demo", "pi").unwrap(), Path::new("/")));
+        let mut states = Vec::new();
+        for _ in 0..3_000 {
+            let state = Arc::new(SessionState::clone(&state));
+            states.push(Arc::downgrade(&state));
+            output.send(Outgoing::Update(SessionUpdate { event: SessionEvent::QueueChanged, state }));
+            output.send(Outgoing::Line("{}".to_owned()));
+        }
+        // What the thread took already, and the latest.
+        let n_kept = states.iter().filter(|state| state.strong_count() > 0).count();
+        assert!(n_kept <= 2 && output.room().now_or_never().is_some(), "{n_kept}");
+        for _ in 0..=MAX_EVENTS {
+            output.send(update(AgentEvent::AgentStart));
+        }
+        assert!(output.room().now_or_never().is_none());
+        release.send(()).unwrap();
+        output.room().await;
+        assert!(output.finish(None).await);
+        let n_lines_of_queue = 2 * 100;
+        assert!(reading.lock().unwrap().n_bytes < 3_000 * 3 + n_lines_of_queue + (MAX_EVENTS + 1) * 40);
     }
 
     /// Panics at a line with this text.
