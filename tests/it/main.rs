@@ -29,6 +29,7 @@ mod compaction;
 mod context;
 mod crash_record;
 mod docs;
+mod doubling;
 mod export;
 mod faults;
 mod foreign;

@@ -343,7 +343,11 @@ struct Builder {
     bold: usize,
     italic: usize,
     strike: usize,
+    /// The target of each open link, and where its text begins.
     links: Vec<(String, usize)>,
+    /// Open links in more than [`MAX_DEPTH`] others. Only their text is shown: each of them would
+    /// repeat the addresses of all within it.
+    n_deep_links: usize,
     /// Whether the line ends before the next inline.
     ends_line: bool,
 }
@@ -455,6 +459,7 @@ impl Builder {
             Tag::Emphasis => self.italic += 1,
             Tag::Strong => self.bold += 1,
             Tag::Strikethrough => self.strike += 1,
+            Tag::Link { .. } | Tag::Image { .. } if self.links.len() == MAX_DEPTH => self.n_deep_links += 1,
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 self.links.push((without_marks(&dest_url).into_owned(), self.inlines.len()));
             }
@@ -494,6 +499,7 @@ impl Builder {
             TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
             TagEnd::Strong => self.bold = self.bold.saturating_sub(1),
             TagEnd::Strikethrough => self.strike = self.strike.saturating_sub(1),
+            TagEnd::Link | TagEnd::Image if self.n_deep_links > 0 => self.n_deep_links -= 1,
             TagEnd::Link | TagEnd::Image => self.end_link(),
             _ => {}
         }
@@ -676,6 +682,17 @@ mod tests {
             }
         }
         blocks.iter().flat_map(inside).collect()
+    }
+
+    #[test]
+    fn links_in_links_are_shown_without_repeating_their_addresses() {
+        for n_links in [1_000, 2_000] {
+            let text = "[![".repeat(n_links) + "x" + &"](a)](b)".repeat(n_links);
+            let blocks = parse(&text, &Definitions::default(), |_, _| ());
+            let [Block::Paragraph(inlines)] = &blocks[..] else { panic!("one paragraph") };
+            let shown: usize = inlines.iter().map(|inline| inline.text.len()).sum();
+            assert!(inlines.len() <= 3 * MAX_DEPTH && shown < text.len(), "{} {shown}", inlines.len());
+        }
     }
 
     #[test]
