@@ -28,7 +28,7 @@ use crate::session::{
 use crate::tools::{self, BashConfig, Editor, FileLocks};
 use crate::util::clock::Clock;
 use crate::util::foreground;
-use crate::util::os::has_input;
+use crate::util::os::{self, has_input};
 use crate::util::paths;
 use crate::util::start_times::StartTimes;
 use crate::util::worker::{self, Late, Progress};
@@ -425,12 +425,16 @@ fn addendum(args: &Args) -> anyhow::Result<Option<String>> {
     Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
 
+/// Longer files are no system prompts.
+const PROMPT_LIMIT_BYTES: u64 = 4 << 20;
+
 /// The text of a flag, or that of the file it names.
 fn text_or_file(flag: &str, text: &str) -> anyhow::Result<String> {
     if !Path::new(text).is_file() {
         return Ok(text.to_owned());
     }
-    let read = std::fs::read(text).with_context(|| format!("{flag}: cannot read {text}"))?;
+    let read = os::read_regular(Path::new(text), PROMPT_LIMIT_BYTES)
+        .with_context(|| format!("{flag}: cannot read {text}"))?;
     Ok(String::from_utf8_lossy(&read).trim().to_owned())
 }
 

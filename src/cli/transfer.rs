@@ -16,6 +16,7 @@ use crate::modes::{self, ExistingFile, ExportFormat, ExportSource, UsageError};
 use crate::session::{self, OpenSession, Secrets, StoredTree};
 use crate::util::atomic_file;
 use crate::util::clock::Clock;
+use crate::util::os;
 
 use super::args::Args;
 use super::reference::Suggested;
@@ -117,6 +118,9 @@ fn parse_format(name: &str) -> Result<Format, String> {
     Format::parse(name).ok_or_else(|| format!("expected one of {}", names.join(", ")))
 }
 
+/// Longer conversations are not read.
+const IMPORT_LIMIT_BYTES: u64 = 1 << 30;
+
 /// Runs `pi import`.
 pub(super) fn import(args: &ImportArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
@@ -127,7 +131,7 @@ pub(super) fn import(args: &ImportArgs, env: Env) -> anyhow::Result<ExitCode> {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        std::fs::read(&args.file)
+        os::read_regular(&args.file, IMPORT_LIMIT_BYTES)
     };
     let bytes = bytes.with_context(|| format!("cannot read {shown}"))?;
     let text = String::from_utf8(bytes).ok().with_context(|| format!("{shown} is not UTF-8 text"))?;

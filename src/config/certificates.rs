@@ -4,11 +4,11 @@
 //! connections are made; here they are only checked. `NODE_EXTRA_CA_CERTS` adds to them: users
 //! of Node have it set for the proxy of their company.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use crate::ai::ExtraRoots;
+use crate::util::os;
 
 use super::env::Env;
 
@@ -52,14 +52,10 @@ fn mend(variable: &str) -> String {
 
 /// A file that may have certificates.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // Opening a pipe could wait forever, and reading a device never end.
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let mut bytes = Vec::new();
-    if File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!("it is longer than {} MiB", MAX_BYTES >> 20)));
-    }
+    let bytes = os::read_regular(path, MAX_BYTES)?;
     if memchr::memmem::find(&bytes, BEGIN).is_none() {
         return Err(io::Error::other("there is no certificate in it (pi reads the PEM format)"));
     }

@@ -25,8 +25,12 @@ use serde_json::{Value, json};
 
 use crate::ai::{CallBody, CallError, CallReply, Credential, HttpCall, SignIn, Transport, VertexPlace};
 use crate::util::clock::Clock;
+use crate::util::os;
 
 use super::env::Env;
+
+/// Longer files are not those of accounts.
+const FILE_LIMIT_BYTES: u64 = 1 << 20;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 /// A token is replaced this long before it expires.
@@ -214,7 +218,7 @@ impl GoogleAdc {
             (None, Some(path)) => (path, false),
             (None, None) => return Ok(None),
         };
-        match tokio::fs::read(path).await {
+        match read_small(path.clone()).await {
             Ok(text) => Identity::read(path, &text).map(Some),
             Err(error) if !must_exist && error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(AdcError::File { path: path.clone(), problem: error.to_string() }),
@@ -349,6 +353,12 @@ fn read_token(reply: &CallReply, now_ms: u64) -> Result<Token, AdcError> {
             Err(AdcError::Refused { status: reply.status, text })
         }
     }
+}
+
+/// The bytes of an account's file.
+async fn read_small(path: PathBuf) -> std::io::Result<Vec<u8>> {
+    let reading = tokio::task::spawn_blocking(move || os::read_regular(&path, FILE_LIMIT_BYTES));
+    reading.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 #[cfg(test)]

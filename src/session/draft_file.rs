@@ -96,7 +96,9 @@ impl DraftFile {
             .filter_map(|file| {
                 let session = session_of(&file.path())?;
                 let is_orphan = !is_session(&session) && !is_locked(&*self.disk, &file.path());
-                let stored = is_orphan.then(|| parse(&fs::read(file.path()).ok()?)).flatten()?;
+                let stored = is_orphan
+                    .then(|| parse(&os::read_regular(&file.path(), sidecar::LIMIT_BYTES).ok()?))
+                    .flatten()?;
                 (stored.cwd == self.cwd).then(|| (file.path(), stored))
             })
             .collect();

@@ -4,13 +4,14 @@
 //! The file is a cache: it may be deleted at any time, and a damaged one is replaced.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use crate::ai::{Quota, Quotas};
 use crate::config::Dirs;
-use crate::util::atomic_file;
+use crate::util::{atomic_file, os};
+
+const LIMIT_BYTES: u64 = 4 << 20;
 
 /// The latest quota of every provider, by id: of this process and of others. Blocks, briefly.
 pub fn read_quotas(dirs: &Dirs, quotas: &Quotas) -> BTreeMap<String, Quota> {
@@ -38,7 +39,10 @@ pub(super) fn save(dirs: &Dirs, quotas: &Quotas) -> io::Result<()> {
 }
 
 fn read(path: &Path) -> BTreeMap<String, Quota> {
-    fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    os::read_regular(path, LIMIT_BYTES)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -70,7 +74,7 @@ mod tests {
         let entry = |id: &str, seen_ms| (id.to_owned(), seen_ms);
         assert_eq!(seen(&Quotas::default()), [entry("a", 10), entry("b", 20), entry("c", 1)]);
         assert_eq!(seen(&of(&[("c", 2)]))[2], entry("c", 2));
-        fs::write(dirs.quota_file(), "{\"a\": 3").unwrap();
+        std::fs::write(dirs.quota_file(), "{\"a\": 3").unwrap();
         assert_eq!(seen(&Quotas::default()), []);
         save(&dirs, &of(&[("d", 1)])).unwrap();
         assert_eq!(seen(&Quotas::default()), [entry("d", 1)]);

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::util::disk::Disk;
+use crate::util::os;
 
 use super::store;
 
@@ -20,6 +21,9 @@ pub(super) fn path(session: Option<&Path>, ending: &str) -> Option<PathBuf> {
     Some(session.with_file_name(format!(".{name}{ending}")))
 }
 
+/// Longer files beside a session are not read. A queue may contain images.
+pub(super) const LIMIT_BYTES: u64 = 256 << 20;
+
 /// The contents of a file; empty if there is none.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
@@ -31,7 +35,7 @@ pub(super) struct Contents {
 /// Reads a file that contains `what`. One that cannot be read is moved aside, because a new
 /// one would replace it.
 pub(super) fn read(disk: &dyn Disk, path: &Path, what: &str) -> Contents {
-    match fs::read(path) {
+    match os::read_regular(path, LIMIT_BYTES) {
         Ok(bytes) => Contents { bytes, problem: None },
         Err(error) if is_missing(&error) => Contents::default(),
         Err(error) => {
@@ -69,7 +73,8 @@ fn free_name(path: &Path, bytes: Option<&[u8]>) -> PathBuf {
         PathBuf::from(name)
     };
     let is_free = |path: &PathBuf| {
-        let is_same = || bytes.is_some_and(|bytes| fs::read(path).is_ok_and(|kept| kept == bytes));
+        let is_same =
+            || bytes.is_some_and(|bytes| os::read_regular(path, LIMIT_BYTES).is_ok_and(|kept| kept == bytes));
         fs::symlink_metadata(path).is_err() || is_same()
     };
     (1..).map(name_of).find(is_free).unwrap_or_else(|| name_of(0))

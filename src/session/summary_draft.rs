@@ -4,7 +4,6 @@
 //! Until the user accepts it, the conversation is unchanged. The file is replaced as a
 //! whole when the user changes the text, so a draft survives the end of the process.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use serde_json::Value;
 use crate::ai::Usage;
 use crate::util::atomic_file;
 use crate::util::disk::Disk;
+use crate::util::os;
 
 use super::sidecar;
 use super::store::{Entry, EntryBody, EntryId};
@@ -76,7 +76,9 @@ impl SummaryFile {
     /// The file beside the session at `session`, and the draft it contains. Blocks, briefly.
     pub(super) fn open(disk: &Arc<dyn Disk>, session: Option<&Path>) -> (Self, Option<SummaryDraft>) {
         let path = sidecar::path(session, SUFFIX);
-        let read = path.as_deref().and_then(|path| serde_json::from_slice(&fs::read(path).ok()?).ok());
+        let read = path.as_deref().and_then(|path| {
+            serde_json::from_slice(&os::read_regular(path, sidecar::LIMIT_BYTES).ok()?).ok()
+        });
         (Self { disk: Arc::clone(disk), path }, read)
     }
 
@@ -159,7 +161,7 @@ mod tests {
         file.save(None).unwrap();
         file.save(None).unwrap();
         assert_eq!(SummaryFile::open(&disk(), Some(&session)).1, None);
-        fs::write(folder.path().join(".s.jsonl.summary"), "{\"text\": 3").unwrap();
+        std::fs::write(folder.path().join(".s.jsonl.summary"), "{\"text\": 3").unwrap();
         assert_eq!(SummaryFile::open(&disk(), Some(&session)).1, None, "a damaged file is no draft");
         SummaryFile::open(&disk(), None).0.save(Some(&draft())).unwrap();
     }

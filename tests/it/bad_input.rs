@@ -59,6 +59,52 @@ fn relative_home_is_refused_and_nothing_is_made_in_the_current_directory() {
     assert!(!home.project().join("rel").exists());
 }
 
+/// Replaces what is at `path` by a pipe, which would block whoever opens it, or by a link to a
+/// device without end.
+fn obstruct(path: &std::path::Path, with_pipe: bool) {
+    drop(fs::remove_file(path));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    if with_pipe {
+        make_fifo(path);
+    } else {
+        std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+    }
+}
+
+#[test]
+fn pipes_and_devices_beside_sessions_and_settings_are_not_read() {
+    let home = TestHome::new();
+    let pi = |args: &[&str]| {
+        let mut command = program::pi(&home, args);
+        let output = command.env("PI_DEMO_INSTANT", "1").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = pi(&["-p", "--model", "demo/pi", "who are you?"]);
+    assert_eq!(code, Some(0), "{told}");
+    let session = home.sessions().pop().unwrap();
+    let name = session.file_name().unwrap().to_str().unwrap();
+    for with_pipe in [true, false] {
+        for ending in ["queue", "draft", "deferred", "summary"] {
+            obstruct(&session.with_file_name(format!(".{name}.{ending}")), with_pipe);
+        }
+        let (code, told) = pi(&["-p", "-c", "--model", "demo/pi", "who are you?"]);
+        assert_eq!(code, Some(0), "{told}");
+        obstruct(&home.agent().join("sessions/.index/rows"), with_pipe);
+        obstruct(&home.agent().join("quota.json"), with_pipe);
+        for command in ["sessions", "usage"] {
+            let (code, told) = pi(&[command]);
+            assert_eq!(code, Some(0), "{command}: {told}");
+        }
+        let device = home.project().join("device");
+        obstruct(&device, with_pipe);
+        let device = device.to_str().unwrap();
+        for args in [&["-p", "--fork", device, "hi"][..], &["import", "--from", "openai", device]] {
+            let (code, told) = pi(args);
+            assert!(code == Some(1) && told.contains("it is not a regular file"), "{args:?}: {told}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn bad_session_files_are_reported_and_continued() {
     let (a, b, c) = (says("a", ""), says("b", "a"), says("c", "b"));

@@ -24,6 +24,9 @@ use super::env::Env;
 use profile::{Files, Profile, Source};
 use remote::{Container, WebIdentity};
 
+/// Longer files are not those of accounts.
+const FILE_LIMIT_BYTES: u64 = 4 << 20;
+
 /// Keys are replaced this long before they expire.
 const MARGIN_MS: u64 = 5 * 60_000;
 

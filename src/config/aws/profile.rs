@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::util::os;
+
 use super::super::env::Env;
 use super::remote::WebIdentity;
-use super::{AwsError, Keys, time_ms};
+use super::{AwsError, FILE_LIMIT_BYTES, Keys, time_ms};
 
 /// Maximum duration of a profile's own program, which may ask the user.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(120);
@@ -69,7 +71,7 @@ impl Files {
         let mut is_there = false;
         for (file, section) in [(&self.config, config_section(name)), (&self.credentials, name.to_owned())] {
             let Some(path) = file else { continue };
-            let text = match std::fs::read(path) {
+            let text = match os::read_regular(path, FILE_LIMIT_BYTES) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(AwsError::File { path: path.clone(), problem: error.to_string() }),

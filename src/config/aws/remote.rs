@@ -3,6 +3,7 @@
 //!
 //! Each function sends one request; the caller caches keys and retries.
 
+use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,9 +11,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::ai::{CallBody, CallReply, HttpCall, Transport};
+use crate::util::os;
 
 use super::super::env::Env;
-use super::{AwsError, Keys, time_ms};
+use super::{AwsError, FILE_LIMIT_BYTES, Keys, time_ms};
 
 /// Maximum wait for the metadata service, which is on the same machine or absent.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
@@ -161,8 +163,11 @@ pub(super) async fn instance_keys(transport: &Transport, base: &str) -> Result<K
 }
 
 async fn read_token(path: &PathBuf) -> Result<String, AwsError> {
-    let read = tokio::fs::read_to_string(path).await;
-    let token = read.map_err(|error| AwsError::File { path: path.clone(), problem: error.to_string() })?;
+    let file = path.clone();
+    let reading = tokio::task::spawn_blocking(move || os::read_regular(&file, FILE_LIMIT_BYTES));
+    let read = reading.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    let token = read.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    let token = token.map_err(|error| AwsError::File { path: path.clone(), problem: error.to_string() })?;
     Ok(token.trim().to_owned())
 }
 

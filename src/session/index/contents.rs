@@ -4,7 +4,6 @@
 //! the same as after reading the whole file (`reading_in_steps_equals_reading_at_once`).
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::ai;
-use crate::util::clock;
+use crate::util::{clock, os};
 
 use super::super::resources::SkillBlock;
 use super::super::store::{self, End, Stamp};
@@ -115,7 +114,7 @@ pub(super) fn read(
     is_cancelled: &dyn Fn() -> bool,
     texts: &mut TextSink<'_>,
 ) -> io::Result<Option<Reading>> {
-    let mut file = File::open(path)?;
+    let mut file = os::open_regular(path)?;
     let stamp = Stamp::of(&file.metadata()?);
     let resumed = earlier.and_then(|earlier| {
         let end = earlier.end.filter(|end| stamp.can_extend(earlier.stamp) && end.is_in(&file))?;

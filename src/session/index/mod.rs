@@ -11,6 +11,10 @@ mod packs;
 mod query;
 mod rows;
 mod search;
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -302,7 +306,14 @@ impl SessionIndex {
             return Ok(());
         }
         if let Some(folder) = self.file.parent() {
+            if is_link(folder) {
+                return Err(io::Error::other("the directory of the index is a link"));
+            }
             crate::util::atomic_file::create_private_folder(folder)?;
+        }
+        // In a shared directory somebody else may have put a link there, whose target is not the index.
+        if is_link(&self.file) {
+            fs::remove_file(&self.file)?;
         }
         if stamp_of(&self.file) != self.loaded {
             self.add_rows_of_others();

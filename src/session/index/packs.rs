@@ -143,7 +143,9 @@ impl TextWriter<'_> {
 
 impl Packs {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, writer: None, is_unwritable: false, open: HashMap::new() }
+        // A link may lead to a folder of somebody else.
+        let is_unwritable = fs::symlink_metadata(&folder).is_ok_and(|metadata| metadata.is_symlink());
+        Self { folder, writer: None, is_unwritable, open: HashMap::new() }
     }
 
     /// Stores nothing.

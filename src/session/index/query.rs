@@ -19,11 +19,25 @@ pub struct SearchQuery {
 
 /// Why a search is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid regular expression: {reason}")]
-pub struct QueryError {
-    /// What is wrong with the pattern.
-    pub reason: String,
+pub enum QueryError {
+    /// The pattern after `re:` cannot be used.
+    #[error("invalid regular expression: {reason}")]
+    Pattern {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A word or phrase is longer than [`MAX_WORD_CHARS`].
+    #[error(
+        "a word or phrase of {n_chars} characters is too long to search for; use at most {MAX_WORD_CHARS}"
+    )]
+    TooLong {
+        /// Its length in characters.
+        n_chars: usize,
+    },
 }
+
+/// Longer words and phrases are not searched for.
+const MAX_WORD_CHARS: usize = 1_000;
 
 /// A set of words, by position.
 pub(super) type WordSet = u32;
@@ -37,13 +51,13 @@ impl SearchQuery {
     /// `None` if `text` contains no word.
     ///
     /// # Errors
-    /// If the regular expression after `re:` is invalid.
+    /// If the regular expression after `re:` is invalid, or a word is too long.
     pub fn parse(text: &str) -> Result<Option<Self>, QueryError> {
         let text = composed(text.trim());
         let is_pattern = text.starts_with("re:");
-        let patterns = match text.strip_prefix("re:") {
+        let patterns: Vec<String> = match text.strip_prefix("re:") {
             Some(pattern) => vec![pattern.trim().to_owned()],
-            None => terms(&text).iter().map(|term| pattern(term)).collect(),
+            None => terms(&text).iter().map(|term| pattern(term)).collect::<Result<_, _>>()?,
         };
         let words: Result<Vec<_>, _> = patterns
             .iter()
@@ -120,9 +134,13 @@ fn terms(text: &str) -> Vec<String> {
 }
 
 /// The expression that matches `term` literally, except for its white space.
-fn pattern(term: &str) -> String {
+fn pattern(term: &str) -> Result<String, QueryError> {
+    let n_chars = term.chars().count();
+    if n_chars > MAX_WORD_CHARS {
+        return Err(QueryError::TooLong { n_chars });
+    }
     let words: Vec<String> = term.split_whitespace().map(escaped).collect();
-    words.join(r"\s+")
+    Ok(words.join(r"\s+"))
 }
 
 fn escaped(word: &str) -> String {
@@ -143,6 +161,6 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, QueryError> {
         let text = error.to_string();
         // Only the last line of the parser's message says what is wrong.
         let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        QueryError { reason }
+        QueryError::Pattern { reason }
     })
 }

@@ -5,14 +5,13 @@
 //! as empty.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::util::atomic_file;
+use crate::util::{atomic_file, os};
 
 use super::super::store::{End, Stamp};
 use super::contents::{Earlier, Facts};
@@ -57,9 +56,11 @@ const TYPE: &str = "pi-session-index";
 /// Changes with the meaning of rows or packs.
 const VERSION: u32 = 4;
 
+const LIMIT_BYTES: u64 = 256 << 20;
+
 /// Reads the rows in `file`; paths are relative to `root`.
 pub(super) fn load(file: &Path, root: &Path) -> Rows {
-    fs::read(file).ok().and_then(|bytes| parse(&bytes, root)).unwrap_or_default()
+    os::read_regular(file, LIMIT_BYTES).ok().and_then(|bytes| parse(&bytes, root)).unwrap_or_default()
 }
 
 fn parse(bytes: &[u8], root: &Path) -> Option<Rows> {

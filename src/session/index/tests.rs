@@ -304,6 +304,25 @@ fn damaged_text_is_read_from_the_session_and_mended() {
 }
 
 #[test]
+fn links_in_place_of_the_index_are_not_followed() {
+    let bench = Bench::new();
+    bench.session("s", &[message("a", "user", "hello")]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let target = elsewhere.path().join("precious");
+    fs::write(&target, "mine").unwrap();
+    fs::create_dir(bench.root.path().join(".index")).unwrap();
+    std::os::unix::fs::symlink(&target, bench.rows_file()).unwrap();
+    refreshed(&bench).save().unwrap();
+    assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
+    assert!(fs::symlink_metadata(bench.rows_file()).unwrap().is_file());
+
+    fs::remove_dir_all(bench.root.path().join(".index")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), bench.root.path().join(".index")).unwrap();
+    assert!(refreshed(&bench).save().is_err());
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn index_that_cannot_be_written_changes_nothing_else() {
     let bench = Bench::new();
     bench.session("s", &[message("a", "user", "hello")]);
@@ -416,6 +435,10 @@ fn words_are_found_in_any_case_and_form() {
     assert!(SearchQuery::parse("  ").unwrap().is_none());
     let error = SearchQuery::parse("re:(a").unwrap_err();
     assert_eq!(error.to_string(), "invalid regular expression: unclosed group");
+    let error = SearchQuery::parse(&"é".repeat(20_000)).unwrap_err();
+    let expected = "a word or phrase of 20000 characters is too long to search for; use at most 1000";
+    assert_eq!(error.to_string(), expected);
+    assert!(SearchQuery::parse(&"(é".repeat(500)).is_ok());
 }
 
 #[test]

@@ -54,6 +54,7 @@ pub(super) use tree_copy::{BranchCopy, copy_file};
 
 use crate::util::clock;
 use crate::util::disk::{Disk, SystemDisk};
+use crate::util::os;
 
 use super::state::Totals;
 use journal::{Displaced, FileJournal, Journal};
@@ -227,7 +228,7 @@ impl SessionStore {
             None => {
                 let header = header();
                 let line = journal::header_line(&header) + "\n";
-                let source = Some((path.to_owned(), File::open(path).map_err(read_error)?));
+                let source = Some((path.to_owned(), os::open_regular(path).map_err(read_error)?));
                 let mut store = Self { journal, source, ..Self::create(header, None) };
                 if let Some(journal) = store.journal.file_mut() {
                     journal.push(line.as_bytes(), true);

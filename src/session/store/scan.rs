@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::ai::{Extra, Usage};
-use crate::util::{clock, parts};
+use crate::util::{clock, os, parts};
 
 use super::super::state::Totals;
 use super::damage::{self, DamagedLine};
@@ -99,7 +99,7 @@ pub(super) struct Progress {
 /// outline of the file, only lines that it does not know are read.
 pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     let read_error = |error| OpenError::Read { path: path.to_owned(), error };
-    let mut file = File::open(path).map_err(read_error)?;
+    let mut file = os::open_regular(path).map_err(read_error)?;
     let stamp = Stamp::of(&file.metadata().map_err(read_error)?);
     let mut read = outline::load(path, &file, &stamp).unwrap_or_default();
     let start = read.offset;
@@ -453,7 +453,7 @@ fn entry_at_the_end(body: &[u8]) -> Option<(usize, EntryHead<'_>)> {
 /// The last entries of a session, read from the last [`TAIL_BYTES`] of the
 /// file: for the first frame of a large session, while the scan continues.
 pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
-    let mut file = File::open(path).ok()?;
+    let mut file = os::open_regular(path).ok()?;
     let len = file.metadata().ok()?.len();
     let start = len.saturating_sub(TAIL_BYTES);
     file.seek(SeekFrom::Start(start)).ok()?;
@@ -489,7 +489,7 @@ const TAIL_ENTRIES: usize = 200;
 
 /// The header of a session file, reading at most the first mebibyte.
 pub fn read_header(path: &Path) -> Option<Header> {
-    let mut reader = BufReader::with_capacity(4096, File::open(path).ok()?.take(1 << 20));
+    let mut reader = BufReader::with_capacity(4096, os::open_regular(path).ok()?.take(1 << 20));
     let mut line = Vec::new();
     let mut damaged = Vec::new();
     loop {

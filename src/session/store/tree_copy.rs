@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::ai::Extra;
 use crate::util::disk::{Disk, SystemDisk};
-use crate::util::{atomic_file, clock};
+use crate::util::{atomic_file, clock, os};
 
 use super::entry::{Entry, EntryBody, EntryId, Header, Label};
 use super::scan::{self, OpenError};
@@ -166,7 +166,7 @@ pub(in crate::session) fn copy_file(
         read_from = migrated.path();
         scan = scan::scan(read_from)?.ok_or_else(|| OpenError::NotASession { path: source.to_owned() })?;
     }
-    let file = std::fs::File::open(read_from).map_err(read_error)?;
+    let file = os::open_regular(read_from).map_err(read_error)?;
     let tree = SessionTree::new(&scan.header.id, &scan.tree, Some(file));
     let written = atomic_file::create_new(disk, [path.to_owned()], |out| {
         writeln!(out, "{}", journal::header_line(header))?;

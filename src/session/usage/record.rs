@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 
 use crate::ai::Usage;
-use crate::util::clock;
+use crate::util::{clock, os};
 
 use super::super::store::{OpenError, read_header, session_files};
 
@@ -51,7 +51,7 @@ pub struct UsageRecord {
 /// If the file cannot be read or is not a session.
 pub fn read_usage(path: &Path) -> Result<Vec<UsageRecord>, OpenError> {
     let read_error = |error| OpenError::Read { path: path.to_owned(), error };
-    let file = File::open(path).map_err(read_error)?;
+    let file = os::open_regular(path).map_err(read_error)?;
     let header = read_header(path).ok_or_else(|| OpenError::NotASession { path: path.to_owned() })?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let (mut line, mut file) = (Vec::new(), FileUsage::default());
