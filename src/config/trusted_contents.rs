@@ -19,6 +19,8 @@ use super::trust::{self, TrustError};
 
 /// Larger files are recognised by size and time of change.
 const MAX_HASHED_BYTES: u64 = 1 << 20;
+/// Maximum number of bytes that are hashed. Further files are recognized by size and time.
+const MAX_HASHED_TOTAL: u64 = 64 << 20;
 /// Maximum number of files and folders that are looked at.
 const MAX_ENTRIES: usize = 5_000;
 /// Maximum depth below a protected folder.
@@ -33,7 +35,7 @@ pub struct ProjectContents(BTreeMap<String, String>);
 impl ProjectContents {
     /// Reads `protected`, files and folders of the project `cwd`. Blocks.
     pub fn read<'a>(cwd: &Path, protected: impl IntoIterator<Item = &'a Path>) -> Self {
-        let mut reader = Reader { cwd, digests: BTreeMap::new(), n_entries: 0 };
+        let mut reader = Reader { cwd, digests: BTreeMap::new(), n_entries: 0, n_hashed_bytes: 0 };
         for path in protected {
             reader.visit(path, 0);
         }
@@ -54,6 +56,7 @@ struct Reader<'a> {
     cwd: &'a Path,
     digests: BTreeMap<String, String>,
     n_entries: usize,
+    n_hashed_bytes: u64,
 }
 
 impl Reader<'_> {
@@ -73,17 +76,19 @@ impl Reader<'_> {
             return;
         }
         let name = path.strip_prefix(self.cwd).unwrap_or(path).to_string_lossy().into_owned();
-        self.digests.insert(name, digest_of(path, &metadata));
+        let is_hashed = self.n_hashed_bytes < MAX_HASHED_TOTAL;
+        self.n_hashed_bytes += metadata.len().min(MAX_HASHED_BYTES);
+        self.digests.insert(name, digest_of(path, &metadata, is_hashed));
     }
 }
 
 /// A text that changes with the content of a file.
-fn digest_of(path: &Path, metadata: &fs::Metadata) -> String {
+fn digest_of(path: &Path, metadata: &fs::Metadata, is_hashed: bool) -> String {
     let by_time = || {
         let (seconds, nanoseconds) = os::modified(metadata);
         format!("{} bytes, {seconds}.{nanoseconds}", metadata.len())
     };
-    if !metadata.is_file() || metadata.len() > MAX_HASHED_BYTES {
+    if !is_hashed || !metadata.is_file() || metadata.len() > MAX_HASHED_BYTES {
         return by_time();
     }
     let mut bytes = Vec::new();

@@ -16,9 +16,9 @@ use crate::util::{parts, paths};
 
 use super::event::NoticeLevel;
 use super::resources::{
-    ContextFile, ContextFiles, InstructionFile, PromptFiles, PromptTemplate, ResourceOrigin, Skill,
-    SkillPlaces, TemplatePlaces, context_files, load_skills, load_templates, prompt_files, prompt_paths,
-    skill_folders,
+    ContextFile, ContextFiles, InstructionFile, PromptFiles, PromptTemplate, ResourceFilter, ResourceOrigin,
+    Skill, SkillPlaces, TemplatePlaces, context_files, load_skills, load_templates, prompt_files,
+    prompt_paths, skill_folders,
 };
 use super::services::Services;
 use super::state::ProjectState;
@@ -205,7 +205,9 @@ fn decide(services: &Services, user: &EffectiveSettings, cwd: &Path, overrides: 
         false => context_files(&dirs.agent, cwd, trust.is_trusted()),
     };
     let mut context = read(trust);
-    let protected = protected_resources(cwd, dirs.home.as_deref());
+    let mut protected = protected_resources(cwd, dirs.home.as_deref());
+    let named = named_elsewhere(cwd, dirs.home.as_deref(), &protected);
+    protected.extend(named);
     let files = protected.iter().chain(context.links.iter().map(|link| &link.path));
     let contents = ProjectContents::read(cwd, files.map(PathBuf::as_path));
     let mut changed = Vec::new();
@@ -219,6 +221,19 @@ fn decide(services: &Services, user: &EffectiveSettings, cwd: &Path, overrides: 
         context = read(trust);
     }
     Decided { trust, context, protected, contents, changed, problems }
+}
+
+/// What the project's settings name outside the `protected` paths: their content steers the
+/// model too, so it needs the same trust.
+fn named_elsewhere(cwd: &Path, home: Option<&Path>, protected: &[PathBuf]) -> Vec<PathBuf> {
+    let folder = cwd.join(".pi");
+    if !protected.contains(&folder.join("settings.json")) {
+        return Vec::new();
+    }
+    let (settings, _) = ProjectSettings::load(cwd);
+    let entries = [settings.skills(), settings.prompts()].concat();
+    let named = ResourceFilter::locations(&entries, &folder, home).into_iter();
+    named.filter(|path| path.exists() && !protected.iter().any(|known| path.starts_with(known))).collect()
 }
 
 /// The files of a trusted project that changed since the user decided, and a problem with

@@ -65,6 +65,34 @@ async fn a_changed_file_of_a_trusted_project_asks_again() {
 }
 
 #[tokio::test]
+async fn changed_skill_that_project_settings_name_elsewhere_asks_again() {
+    let bench = bench();
+    put(&bench, "work/.pi/settings.json", r#"{"skills": ["../out"], "prompts": ["../texts"]}"#);
+    put(&bench, "work/out/o/SKILL.md", "---\nname: o\ndescription: One.\n---\n");
+    put(&bench, "work/texts/p.md", "Do it.");
+    let session = bench.start().await;
+    let named =
+        |path: &str| session.handle.state().project.protected.iter().any(|known| known.ends_with(path));
+    assert!(named("out") && named("texts"), "{:?}", session.handle.state().project.protected);
+    decide(&session, TrustChoice::Folder).await;
+    session.shut_down().await;
+    for (path, text) in
+        [("work/out/o/SKILL.md", "---\nname: o\ndescription: Two.\n---\n"), ("work/texts/p.md", "Break it.")]
+    {
+        let session = bench.start().await;
+        assert_eq!(session.handle.state().project.trust, Trust::Trusted, "nothing changed");
+        session.shut_down().await;
+        put(&bench, path, text);
+        let session = bench.start().await;
+        assert_eq!(session.handle.state().project.trust, Trust::Undecided, "{path}");
+        let expected = path.strip_prefix("work/").unwrap();
+        assert_eq!(*session.handle.state().project.changed, [expected.to_owned()]);
+        decide(&session, TrustChoice::Folder).await;
+        session.shut_down().await;
+    }
+}
+
+#[tokio::test]
 async fn a_damaged_record_of_the_contents_asks_again() {
     let bench = bench();
     let session = bench.start().await;

@@ -52,6 +52,11 @@ impl Filter {
         (Self { base: base.to_owned(), excluded, kept, dropped }, places, problems)
     }
 
+    /// The locations that entries name. Relative ones begin at `base`.
+    pub fn locations(entries: &[String], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+        Self::new(entries, base, home).1
+    }
+
     /// Whether the file `path` is used.
     pub fn keeps(&self, path: &Path) -> bool {
         let path = paths::normalise(path);
