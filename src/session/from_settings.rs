@@ -10,7 +10,7 @@ use crate::config::{
     self, Credentials, Dirs, EffectiveSettings, Env, SettingChange, SettingError, Settings, SettingsFile,
     TransportChoice,
 };
-use crate::tools::{self, BashConfig, ImageLimits, ToolSelection, ToolsConfig, UnknownTool};
+use crate::tools::{self, BashConfig, CommandLimits, ImageLimits, ToolSelection, ToolsConfig, UnknownTool};
 use crate::util::clock::Clock;
 use crate::util::paths;
 
@@ -80,6 +80,11 @@ pub fn bash_config(settings: &Settings, env: &Env, dirs: &Dirs) -> BashConfig {
         command_prefix: settings.shell_command_prefix.clone(),
         search_path: env.path("PATH").map(Into::into),
         bin_dir: Some(dirs.agent.join("bin")),
+        limits: CommandLimits {
+            default_timeout: Some(settings.bash.default_timeout).filter(|timeout| !timeout.is_zero()),
+            memory_mb: settings.bash.memory_limit_mb,
+            processes: settings.bash.process_limit,
+        },
         ..BashConfig::new(env.temp_dir())
     }
 }

@@ -35,7 +35,7 @@ use crate::agent::{Tool, ToolError, ToolRegistry};
 
 pub use crate::util::image::{ImageLimits, ImageProblem, PreparedImage, prepare_image, sniff_mime};
 use crate::util::worker;
-pub use bash::{Bash, BashConfig, SessionVars, ShellError};
+pub use bash::{Bash, BashConfig, CommandLimits, SessionVars, ShellError};
 pub use edit::{DiffRow, Edit, EditPreview, EditTool, preview};
 pub use editor::Editor;
 pub use file_locks::{FileGuard, FileLocks, Place};

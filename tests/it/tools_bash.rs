@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pi::agent::ToolOutput;
 use pi::ai::join_text;
-use pi::tools::{SessionVars, run_user_command};
+use pi::tools::{CommandLimits, SessionVars, run_user_command};
 use pi::util::process::{self, Command, End, Event, Running};
 use process_wrap::std::{CommandWrap, ProcessSession};
 use serde_json::json;
@@ -54,7 +54,8 @@ async fn a_failure_is_an_error_with_its_output() {
     };
     check("echo hi; exit 3", "hi\n\n\nCommand exited with code 3").await;
     check("false", "(no output)\n\nCommand exited with code 1").await;
-    check("kill -9 $$", "(no output)\n\nCommand exited with code 137").await;
+    let killed = "Command exited with code 137: it was killed (SIGKILL), most likely because memory ran out";
+    check("kill -9 $$", &format!("(no output)\n\n{killed}")).await;
 }
 
 #[tokio::test]
@@ -244,6 +245,27 @@ async fn a_command_that_takes_too_long_is_killed() {
     life.ended().await;
     let error = bench.error("bash", json!({ "command": "true", "timeout": 0 })).await;
     assert!(error.starts_with("Invalid timeout"), "{error}");
+}
+
+#[tokio::test]
+async fn command_without_timeout_is_killed_after_the_default_one() {
+    let limits = CommandLimits { default_timeout: Some(Duration::from_secs(1)), ..CommandLimits::default() };
+    let bench = Workbench::configured(|config| config.limits = limits);
+    let life = lifeline(&bench, "life");
+    let output = bench.run("bash", json!({ "command": "exec 3> life; sleep 1000" })).await.unwrap();
+    let text = join_text(&output.content);
+    assert!(text.starts_with("Command timed out after 1 seconds, the default. Set timeout"), "{text}");
+    life.ended().await;
+}
+
+#[tokio::test]
+async fn limit_of_memory_holds_for_what_a_command_starts() {
+    let limits = CommandLimits { memory_mb: 200, ..CommandLimits::default() };
+    let bench = Workbench::configured(|config| config.limits = limits);
+    let command = "ulimit -v; head -c 400M /dev/zero | tail | wc -c";
+    let output = bench.run("bash", json!({ "command": command })).await.unwrap();
+    let text = join_text(&output.content);
+    assert!(text.starts_with("200000\n") && text.contains("memory exhausted"), "{text}");
 }
 
 #[tokio::test]

@@ -171,6 +171,8 @@ pub struct Settings {
     pub shell_path: Option<String>,
     /// A line before every command.
     pub shell_command_prefix: Option<String>,
+    /// Limits of the commands of the model.
+    pub bash: BashSettings,
     /// The name of the theme.
     pub theme: String,
     /// Whether one line takes the place of what changed in an update.
@@ -407,6 +409,11 @@ impl Settings {
             copilot_client_id: reader.get("copilotClientId"),
             shell_path: reader.get("shellPath"),
             shell_command_prefix: reader.get("shellCommandPrefix"),
+            bash: BashSettings {
+                default_timeout: Duration::from_secs(reader.get("bash.defaultTimeout")),
+                memory_limit_mb: reader.get("bash.memoryLimit"),
+                process_limit: reader.get("bash.processLimit"),
+            },
             theme: reader.get("theme"),
             collapse_changelog: reader.get("collapseChangelog"),
             start_display: reader.start_display(),
@@ -475,6 +482,17 @@ impl Settings {
             },
         }
     }
+}
+
+/// Limits of the commands of the model. Zero means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BashSettings {
+    /// Without a timeout of the call.
+    pub default_timeout: Duration,
+    /// Address space of each process, in megabytes.
+    pub memory_limit_mb: u64,
+    /// Processes of the user's account.
+    pub process_limit: u64,
 }
 
 /// Reads validated values by key, with the row's default as fallback.

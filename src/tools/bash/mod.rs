@@ -19,10 +19,16 @@ use crate::util::process::{End, Event, Running};
 
 use super::output::Tail;
 
-pub use shell::{BashConfig, SessionVars, ShellError};
+pub use shell::{BashConfig, CommandLimits, SessionVars, ShellError};
 
 /// Partial output is reported at most this often.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The sentence of the description that a default timeout replaces.
+const NO_TIMEOUT: &str = "There is no timeout unless timeout (in seconds) is set.";
+
+/// What a shell returns for a command that SIGKILL ended.
+const SIGKILL_CODE: i32 = 137;
 
 /// The longest timer of the original, in seconds: 2^31 - 1 milliseconds.
 const MAX_TIMEOUT_SECS: f64 = 2_147_483.647;
@@ -37,9 +43,20 @@ pub struct Bash {
 impl Bash {
     /// The tool for one session.
     pub fn new(config: BashConfig) -> Self {
+        let description = include_str!("bash.md").trim_ascii();
+        let (description, default) = match config.limits.default_timeout {
+            Some(timeout) => {
+                let secs = timeout.as_secs_f64();
+                let rule = format!(
+                    "A command is killed after {secs} seconds unless timeout is set; set it for commands that need longer."
+                );
+                (description.replace(NO_TIMEOUT, &rule), format!("default: {secs}"))
+            }
+            None => (description.to_owned(), "default: never".to_owned()),
+        };
         let spec = ToolSpec {
             name: "bash".to_owned(),
-            description: include_str!("bash.md").trim_ascii().to_owned(),
+            description,
             snippet: Some("Run a shell command".to_owned()),
             guidelines: Vec::new(),
             parameters: json!({
@@ -49,7 +66,7 @@ impl Bash {
                     "command": { "type": "string", "description": "Command line to run" },
                     "timeout": {
                         "type": "number",
-                        "description": "Seconds after which the command is killed (default: never)",
+                        "description": format!("Seconds after which the command is killed ({default})"),
                     },
                 },
             }),
@@ -72,15 +89,20 @@ impl Tool for Bash {
         Box::pin(async move {
             let arguments: Arguments = super::parse(arguments)?;
             super::check_cancelled(&cx.cancel)?;
+            let limits = &self.config.limits;
             let timeout = arguments.timeout.map(timeout).transpose()?;
-            let mut command = self.config.prepare(&arguments.command, cx.cwd, &cx.cancel).await?;
+            let is_default = timeout.is_none();
+            let timeout = timeout.or(limits.default_timeout);
+            let line = limits.applied_to(&arguments.command);
+            let mut command = self.config.prepare(&line, cx.cwd, &cx.cancel).await?;
             command.env.extend(cx.environment.iter().cloned());
             command.timeout = timeout;
             let running = self.config.start(&command, cx.cancel.clone())?;
             cx.progress.report(ToolOutput::default());
             let mut tail = Tail::new(&self.config.temp_dir);
             let end = follow(running, &mut tail, &cx).await;
-            Ok(finish(&tail, end, arguments.timeout))
+            let timeout = TimeoutUsed { secs: timeout.unwrap_or_default().as_secs_f64(), is_default };
+            Ok(finish(&tail, end, timeout))
         })
     }
 }
@@ -132,7 +154,15 @@ fn partial(tail: &Tail) -> ToolOutput {
     ToolOutput { content, details: Some(details), ..ToolOutput::default() }
 }
 
-fn finish(tail: &Tail, end: End, timeout_secs: Option<f64>) -> ToolOutput {
+/// The timeout of a command.
+#[derive(Debug, Clone, Copy)]
+struct TimeoutUsed {
+    secs: f64,
+    /// Whether the call did not set it.
+    is_default: bool,
+}
+
+fn finish(tail: &Tail, end: End, timeout: TimeoutUsed) -> ToolOutput {
     let truncation = tail.truncation();
     let mut text = truncation.content.clone();
     if text.is_empty() && matches!(end, End::Exited(_)) {
@@ -140,9 +170,12 @@ fn finish(tail: &Tail, end: End, timeout_secs: Option<f64>) -> ToolOutput {
     }
     let status = match end {
         End::Exited(0) => None,
+        End::Exited(SIGKILL_CODE) => Some(format!(
+            "Command exited with code {SIGKILL_CODE}: it was killed (SIGKILL), most likely because memory ran out"
+        )),
         End::Exited(code) => Some(format!("Command exited with code {code}")),
         End::Cancelled => Some("Command aborted".to_owned()),
-        End::TimedOut { command_exited } => Some(timed_out(timeout_secs.unwrap_or_default(), command_exited)),
+        End::TimedOut { command_exited } => Some(timed_out(timeout, command_exited)),
     };
     for part in [tail.notice(&truncation), status].into_iter().flatten() {
         if !text.is_empty() {
@@ -154,8 +187,13 @@ fn finish(tail: &Tail, end: End, timeout_secs: Option<f64>) -> ToolOutput {
     ToolOutput { details, is_error: end != End::Exited(0), ..ToolOutput::text(text) }
 }
 
-fn timed_out(secs: f64, command_exited: bool) -> String {
-    let mut text = format!("Command timed out after {secs} seconds");
+fn timed_out(timeout: TimeoutUsed, command_exited: bool) -> String {
+    let mut text = format!("Command timed out after {} seconds", timeout.secs);
+    if timeout.is_default && !command_exited {
+        text.push_str(
+            ", the default. Set timeout for a command that needs longer, or start it in the background.",
+        );
+    }
     if command_exited {
         text.push_str(
             ". The command itself had finished; background processes it started kept writing output.",
@@ -186,13 +224,24 @@ mod tests {
         assert!(timeout(MAX_TIMEOUT_SECS).is_ok());
     }
 
+    #[test]
+    fn description_names_the_default_timeout_and_how_to_set_another() {
+        let limits =
+            CommandLimits { default_timeout: Some(Duration::from_secs(600)), ..CommandLimits::default() };
+        let tool = Bash::new(BashConfig { limits, ..BashConfig::new("/tmp".into()) });
+        let description = &tool.spec().description;
+        assert!(description.contains("killed after 600 seconds unless timeout is set"), "{description}");
+        assert!(!description.contains(NO_TIMEOUT), "{description}");
+    }
+
     #[track_caller]
     fn check(output: &str, end: End, text: &str, is_error: bool) {
         let mut tail = Tail::new(std::path::Path::new("/nonexistent"));
         tail.push(output.as_bytes());
         tail.close();
         let expected = ToolOutput { is_error, ..ToolOutput::text(text) };
-        assert_eq!(finish(&tail, end, Some(1.5)), expected);
+        let timeout = TimeoutUsed { secs: 1.5, is_default: false };
+        assert_eq!(finish(&tail, end, timeout), expected);
     }
 
     #[test]
@@ -200,7 +249,9 @@ mod tests {
         check("hi\n", End::Exited(0), "hi\n", false);
         check("", End::Exited(0), "(no output)", false);
         check("hi\n", End::Exited(3), "hi\n\n\nCommand exited with code 3", true);
-        check("", End::Exited(137), "(no output)\n\nCommand exited with code 137", true);
+        let killed =
+            "Command exited with code 137: it was killed (SIGKILL), most likely because memory ran out";
+        check("", End::Exited(137), &format!("(no output)\n\n{killed}"), true);
         check("", End::Cancelled, "Command aborted", true);
         check("x", End::TimedOut { command_exited: false }, "x\n\nCommand timed out after 1.5 seconds", true);
     }

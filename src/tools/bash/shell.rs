@@ -33,6 +33,30 @@ pub struct BashConfig {
     pub env: Vec<(OsString, OsString)>,
     /// The folder for long output.
     pub temp_dir: PathBuf,
+    /// Limits of the model's commands.
+    pub limits: CommandLimits,
+}
+
+/// Limits of the model's commands. Zero means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CommandLimits {
+    /// The timeout of a call that sets none.
+    pub default_timeout: Option<Duration>,
+    /// Address space of each process, in megabytes.
+    pub memory_mb: u64,
+    /// Processes of the user's account.
+    pub processes: u64,
+}
+
+impl CommandLimits {
+    /// `line` as a shell runs it within the limits of memory and processes. The limit of processes comes
+    /// last, because setting it may need a process.
+    pub(super) fn applied_to(&self, line: &str) -> String {
+        let memory =
+            (self.memory_mb > 0).then(|| format!("ulimit -v {}\n", self.memory_mb.saturating_mul(1_000)));
+        let processes = (self.processes > 0).then(|| format!("ulimit -u {}\n", self.processes));
+        [memory.unwrap_or_default(), processes.unwrap_or_default(), line.to_owned()].concat()
+    }
 }
 
 impl BashConfig {
@@ -45,6 +69,7 @@ impl BashConfig {
             bin_dir: None,
             env: Vec::new(),
             temp_dir,
+            limits: CommandLimits::default(),
         }
     }
 
@@ -312,6 +337,13 @@ mod tests {
             std::fs::write(path(name), "").unwrap();
             assert_eq!(found(), Ok(path(name)));
         }
+    }
+
+    #[test]
+    fn limits_are_lines_before_the_command() {
+        let limits = CommandLimits { memory_mb: 2, processes: 50, ..CommandLimits::default() };
+        assert_eq!(limits.applied_to("make"), "ulimit -v 2000\nulimit -u 50\nmake");
+        assert_eq!(CommandLimits::default().applied_to("make"), "make");
     }
 
     #[test]
