@@ -46,7 +46,7 @@ pub fn list_settings(
 pub fn show_setting(settings: &EffectiveSettings, row: &Row, output: ConfigOutput) {
     let text = match output {
         ConfigOutput::Json => serde_json::to_string_pretty(&as_json(settings, row)).unwrap_or_default(),
-        ConfigOutput::Text => match settings.value(row.key).unwrap_or_default() {
+        ConfigOutput::Text => match settings.shown_value(row.key).unwrap_or_default() {
             Value::String(text) => text,
             Value::Null => String::new(),
             value => value.to_string(),
@@ -59,7 +59,7 @@ fn lines(settings: &EffectiveSettings, rows: &[&Row]) -> String {
     let width = rows.iter().map(|row| row.key.len()).max().unwrap_or_default();
     let mut text = String::new();
     for row in rows {
-        let value = match settings.value(row.key).unwrap_or_default() {
+        let value = match settings.shown_value(row.key).unwrap_or_default() {
             Value::Null => "(none)".to_owned(),
             value => value.to_string(),
         };
@@ -78,7 +78,7 @@ fn lines(settings: &EffectiveSettings, rows: &[&Row]) -> String {
 fn as_json(settings: &EffectiveSettings, row: &Row) -> Value {
     json!({
         "key": row.key,
-        "value": settings.value(row.key),
+        "value": settings.shown_value(row.key),
         "default": row.default_value(),
         "origin": settings.origin(row.key).unwrap_or(Layer::BuiltIn).name(),
         "help": row.help,

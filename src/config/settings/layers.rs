@@ -129,6 +129,14 @@ impl EffectiveSettings {
         Some(lookup(&self.merged, key).cloned().unwrap_or_else(|| row.default_value()))
     }
 
+    /// Like [`Self::value`], to be shown: without passwords in addresses.
+    pub fn shown_value(&self, key: &str) -> Option<Value> {
+        self.value(key).map(|value| match value {
+            Value::String(text) => Value::String(without_password(text)),
+            value => value,
+        })
+    }
+
     /// The layer of a value, the strongest one for merged objects; `None` for an unknown
     /// key.
     pub fn origin(&self, key: &str) -> Option<Layer> {
@@ -315,6 +323,15 @@ fn edit(place: &mut Value, value: &Value, default: impl FnOnce() -> Value) {
     }
 }
 
+/// An address without the password in it: `http://user:…@proxy:3128`.
+fn without_password(text: String) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let Some((account, host)) = authority.rsplit_once('@') else { return text };
+    let Some((user, _)) = account.split_once(':') else { return text };
+    format!("{scheme}://{user}:…@{host}{}", &rest[authority.len()..])
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -332,6 +349,17 @@ mod tests {
             command_line: layer(command_line, Layer::CommandLine),
             session: Map::new(),
         })
+    }
+
+    #[test]
+    fn passwords_of_addresses_are_not_shown() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(without_password(text.to_owned()), expected);
+        };
+        check("http://user:p@ss:w@proxy:3128/x", "http://user:…@proxy:3128/x");
+        check("http://user@proxy", "http://user@proxy");
+        check("http://proxy/a:b@c", "http://proxy/a:b@c");
+        check("dark", "dark");
     }
 
     #[test]

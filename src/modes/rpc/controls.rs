@@ -86,7 +86,7 @@ impl Client {
                 let origin = state.settings.origin(row.key).map(origin);
                 json!({
                     "key": row.key,
-                    "value": state.settings.value(row.key),
+                    "value": state.settings.shown_value(row.key),
                     "origin": origin,
                     "help": row.help,
                 })

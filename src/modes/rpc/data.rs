@@ -12,7 +12,13 @@ use crate::session::{
 };
 use crate::util::clock;
 
+/// A model without the values of its headers, which may be keys.
 pub(super) fn model(model: &Model) -> Value {
+    let is_reference = |value: &String| value.starts_with('!') || value.contains('$');
+    let mut model = Model::clone(model);
+    for value in model.headers.values_mut().filter(|value| !is_reference(value)) {
+        "…".clone_into(value);
+    }
     serde_json::to_value(model).unwrap_or_default()
 }
 

@@ -72,7 +72,7 @@ fn items(settings: &EffectiveSettings) -> Vec<MenuItem> {
 
 /// The value in force, and where it is from.
 fn value_of(setting: &Setting, settings: &EffectiveSettings) -> String {
-    let value = plain(&settings.value(setting.key).unwrap_or_default());
+    let value = plain(&settings.shown_value(setting.key).unwrap_or_default());
     match settings.origin(setting.key) {
         Some(Layer::BuiltIn) | None => format!("{value}, the default"),
         Some(origin) => format!("{value}, from {}", origin.name()),

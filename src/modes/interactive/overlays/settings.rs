@@ -211,7 +211,7 @@ fn change(key: &str, value: Option<Value>) -> OverlayStep {
 
 fn items(settings: &EffectiveSettings) -> Vec<PickerItem<&'static Setting>> {
     let item = |row: &'static Setting| {
-        let value = match settings.value(row.key).unwrap_or_default() {
+        let value = match settings.shown_value(row.key).unwrap_or_default() {
             Value::Null => "none".to_owned(),
             value => value.to_string(),
         };
