@@ -1,9 +1,9 @@
 //! Config values: literal texts, templates with variables, or commands.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
-use std::process::Stdio;
-use std::sync::mpsc;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use crate::util::os;
@@ -11,6 +11,9 @@ use crate::util::process::Group;
 
 /// Time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the output of a command that has ended is waited for: a process that it left
+/// running may hold the pipe open.
+const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 /// Maximum output that is read.
 const OUTPUT_LIMIT_BYTES: u64 = 64 << 10;
 
@@ -37,31 +40,70 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
     let stdout = child.stdout.take().expect("standard output is piped above");
     // The program's exit ends it too.
     let group = Group::register(Some(child.id()));
-    let (done, ended) = mpsc::channel();
-    // Ends with the command, at the latest when its group is killed below.
-    let reading = std::thread::Builder::new().name("key-command".to_owned()).spawn(move || {
-        let mut bytes = Vec::new();
-        let read = stdout.take(OUTPUT_LIMIT_BYTES).read_to_end(&mut bytes);
-        let ended = read.and_then(|_| child.wait()).map(|status| (status, bytes));
-        drop(done.send(ended));
-    });
-    if let Err(error) = reading {
+    let (sender, ended) = mpsc::channel();
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    // They end with the command and what it left running, at the latest when its group is killed below.
+    let collecting = {
+        let (bytes, sender) = (Arc::clone(&bytes), sender.clone());
+        start_thread(move || {
+            collect(stdout.take(OUTPUT_LIMIT_BYTES), &bytes);
+            drop(sender.send(Ended::Output));
+        })
+    };
+    let waiting = start_thread(move || drop(sender.send(Ended::Command(child.wait()))));
+    if let Err(error) = collecting.and(waiting) {
         group.kill();
         return Err(format!("cannot read the output of its command: {error}"));
     }
-    let (status, bytes) = match ended.recv_timeout(timeout) {
-        Ok(Ok(ended)) => ended,
-        Ok(Err(error)) => return Err(format!("cannot read the output of its command: {error}")),
-        Err(_) => {
+    let late = || format!("its command ran longer than {} s", timeout.as_secs_f64());
+    let status = match status_of(&ended, timeout) {
+        Some(status) => status.map_err(|error| format!("cannot wait for its command: {error}"))?,
+        None => {
             group.kill();
-            return Err(format!("its command ran longer than {} s", timeout.as_secs_f64()));
+            return Err(late());
         }
     };
+    let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
     if !status.success() {
         return Err(format!("its command failed ({status})"));
     }
     let text = String::from_utf8_lossy(&bytes);
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// What of a command has ended.
+enum Ended {
+    Command(io::Result<ExitStatus>),
+    /// Its standard output, which a process that it left running may hold open.
+    Output,
+}
+
+/// The status of a command that has ended, with its output; `None` if it runs longer than `timeout`.
+fn status_of(ended: &mpsc::Receiver<Ended>, timeout: Duration) -> Option<io::Result<ExitStatus>> {
+    let mut status = None;
+    let mut is_output_complete = false;
+    loop {
+        let wait = if status.is_none() { timeout } else { OUTPUT_GRACE };
+        match ended.recv_timeout(wait) {
+            Ok(Ended::Command(ended)) => status = Some(ended),
+            Ok(Ended::Output) => is_output_complete = true,
+            Err(_) => return status,
+        }
+        if is_output_complete && status.is_some() {
+            return status;
+        }
+    }
+}
+
+fn start_thread(run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name("key-command".to_owned()).spawn(run).map(drop)
+}
+
+fn collect(mut from: impl io::Read, bytes: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 4096];
+    while let Ok(n_read @ 1..) = from.read(&mut piece) {
+        bytes.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&piece[..n_read]);
+    }
 }
 
 /// Replaces `$NAME` and `${NAME}` by variables; `$$` and `$!` are `$` and `!`.
@@ -128,6 +170,12 @@ mod tests {
         };
         check("echo ' key '; echo more; echo said >&2", Ok("key"));
         check("echo canary; exit 3", Err("its command failed (exit status: 3)"));
+    }
+
+    #[test]
+    fn key_counts_although_a_process_in_the_background_holds_the_output_open() {
+        let output = output_within("sleep 20 & echo key", Duration::from_secs(10));
+        assert_eq!(output.as_deref(), Ok("key"));
     }
 
     #[test]
