@@ -126,14 +126,13 @@ impl Client {
         ClientReply { client: Arc::clone(self), id, reply }
     }
 
-    /// Passes on the response to a request. One that nobody waits for is dropped.
-    pub(super) fn on_response(&self, id: &RequestId, result: Result<Value, Error>) {
-        let RequestId::Number(id) = id else { return };
+    /// Passes on the response to a request; `false` if pi made no such request, or it was
+    /// answered already.
+    pub(super) fn on_response(&self, id: &RequestId, result: Result<Value, Error>) -> bool {
+        let RequestId::Number(id) = id else { return false };
         let reply = self.lock().replies.as_mut().and_then(|replies| replies.remove(id));
-        if let Some(reply) = reply {
-            // Whoever waited may have stopped.
-            drop(reply.send(result));
-        }
+        // Whoever waited may have stopped.
+        reply.map(|reply| drop(reply.send(result))).is_some()
     }
 
     /// The client will answer nothing any more: what waits for it fails.

@@ -26,6 +26,12 @@ pub(super) enum Incoming {
         id: RequestId,
         result: Result<Value, Error>,
     },
+    /// A message with an id and nothing else: a response that ends the request of pi with this
+    /// id, otherwise rejected.
+    Incomplete {
+        id: RequestId,
+        error: Error,
+    },
     /// Answered with the error.
     Rejected {
         id: RequestId,
@@ -105,7 +111,7 @@ fn parse_line(bytes: &[u8]) -> Incoming {
             }
             (None, None) => {
                 let message = "a message needs a method, a result or an error".to_owned();
-                rejected(id, ErrorCode::InvalidRequest, message)
+                Incoming::Incomplete { id, error: Error::new(ErrorCode::InvalidRequest.into(), message) }
             }
         },
         (None, None) => {
@@ -205,10 +211,20 @@ mod tests {
 
     #[track_caller]
     fn check_rejected(line: &str, id: RequestId, code: i32, message: &str) {
-        let Incoming::Rejected { id: found, error } = parse_line(line.as_bytes()) else {
+        let (Incoming::Rejected { id: found, error } | Incoming::Incomplete { id: found, error }) =
+            parse_line(line.as_bytes())
+        else {
             panic!("{line} is accepted")
         };
         assert_eq!((found, error.code.into(), error.message.as_str()), (id, code, message), "{line}");
+    }
+
+    #[test]
+    fn message_with_an_id_alone_may_be_a_response() {
+        let Incoming::Incomplete { id, error } = parse_line(br#"{"jsonrpc":"2.0","id":3}"#) else {
+            panic!("an incomplete message")
+        };
+        assert_eq!((id, i32::from(error.code)), (RequestId::Number(3), -32600));
     }
 
     #[test]

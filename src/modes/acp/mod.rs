@@ -245,7 +245,14 @@ impl Connection {
                     drop(session.send(SessionInput::CancelPrompt(cancel.request_id.clone())));
                 }
             }
-            Incoming::Response { id, result } => self.client.on_response(&id, result),
+            Incoming::Response { id, result } => {
+                self.client.on_response(&id, result);
+            }
+            Incoming::Incomplete { id, error } => {
+                if !self.client.on_response(&id, Err(error.clone())) {
+                    self.client.reject(&id, &error);
+                }
+            }
             Incoming::Rejected { id, error } => self.client.reject(&id, &error),
             Incoming::Ignored { why } => write_err(&format!("pi: ignored a notification: {why}")),
         }
