@@ -308,6 +308,9 @@ pub(in crate::ai) fn connection_error(error: &reqwest::Error, origin: &str) -> R
     } else if cause.contains("certificate") {
         let tip = if cause.contains("UnknownIssuer") {
             "; if you trust who signed it, name that authority's certificate in NODE_EXTRA_CA_CERTS"
+        } else if cause.contains("CaUsedAsEndEntity") {
+            "; the server's certificate is its own authority (CA:TRUE), which is not accepted as that of \
+             a server; make one with CA:FALSE and a subjectAltName, or sign it with an authority"
         } else {
             ""
         };
