@@ -12,6 +12,7 @@ mod run;
 mod schema;
 mod tool;
 mod tool_calls;
+mod tool_names;
 mod touches;
 mod turn;
 

@@ -16,6 +16,7 @@ use super::hooks::{Hooks, NextRequest};
 use super::queue::Queues;
 use super::tool::ToolRegistry;
 use super::tool_calls;
+use super::tool_names;
 use super::turn::{self, Answered};
 
 /// Everything one run depends on in addition to its [`Hooks`].
@@ -175,9 +176,10 @@ impl State {
 
     async fn turn_inner(&mut self, run: &Run<'_>, cancel: &CancellationToken, hooks: &mut dyn Hooks) -> Turn {
         self.next.request.options.started_ms = run.clock.now_ms();
-        let Answered { answer, panic } =
+        let Answered { mut answer, panic } =
             turn::stream_answer(run.provider, &self.next.request, cancel, hooks).await;
         self.panic = panic;
+        tool_names::use_real_names(&mut answer, &self.next.tools);
         let message = Arc::new(Message::from(answer));
         hooks.emit(AgentEvent::MessageEnd(Arc::clone(&message))).await;
         self.keep(Arc::clone(&message));

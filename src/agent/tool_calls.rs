@@ -20,6 +20,7 @@ use super::hooks::{CheckedCall, Gate, Hooks};
 use super::run::Run;
 use super::schema;
 use super::tool::{Concurrency, Environment, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry};
+use super::tool_names;
 use super::touches::Touches;
 
 /// Maximum number of calls that run at the same time; the others start as these
@@ -207,12 +208,7 @@ impl<'a> BatchRun<'a, '_> {
             let name = &call.name;
             return Err(ToolError::new(format!("the arguments of {name} are not a JSON object: {error}")));
         }
-        let tool = self.tools.get(&call.name).ok_or_else(|| {
-            ToolError::new(match call.name.trim() {
-                "" => "The call names no tool".to_owned(),
-                name => format!("Tool {name} not found"),
-            })
-        })?;
+        let tool = self.tools.get(&call.name).ok_or_else(|| tool_names::not_found(self.tools, &call.name))?;
         let check = |arguments: Value| -> Result<(Value, Touches), ToolError> {
             let arguments = schema::validate(&tool.spec().parameters, arguments).map_err(|problems| {
                 ToolError::new(schema::describe(&call.name, &problems, &call.arguments))

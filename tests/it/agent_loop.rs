@@ -169,6 +169,23 @@ fn check_results(ran: &Ran, expected: &[&str]) {
 }
 
 #[tokio::test]
+async fn call_by_a_decorated_name_runs_and_is_stored_by_the_real_one() {
+    let answer = FakeAnswer::new()
+        .tool_call("a", "Say", json!({"text": "x"}))
+        .tool_call("b", "say<|channel|>commentary", json!({"text": "y"}))
+        .tool_call("c", "functions.say", json!({"text": "z"}));
+    let ran = run_calls(answer, [TestTool::say()]).await;
+    check_results(&ran, &["result a: x", "result b: y", "result c: z"]);
+    for event in &ran.events {
+        if let AgentEvent::MessageEnd(message) = event
+            && let Message::Assistant(answer) = &**message
+        {
+            assert!(answer.tool_calls().all(|call| call.name == "say"), "{answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_run_is_a_result_the_model_reads() {
     let strict = TestTool::say().parameters(
         json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
@@ -182,7 +199,7 @@ async fn what_cannot_run_is_a_result_the_model_reads() {
         .tool_call("d", "say", json!({"text": 5}));
     let ran = run_calls(answer, [strict, failing]).await;
     let expected = [
-        "result a failed: Tool nothing not found",
+        "result a failed: Tool nothing not found. Available tools: say, fail",
         "result b failed: Validation failed for tool \"say\":\n  - text: must be string\n\nReceived \
          arguments:\n{\n  \"text\": {\n    \"deep\": 1\n  }\n}",
         "result c failed: no such file",

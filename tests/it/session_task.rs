@@ -77,7 +77,7 @@ async fn a_prompt_with_tools_is_stored_in_order_and_before_it_is_shown() {
             "system",
             "user go",
             "answer [a][b]",
-            "result b failed: Tool none not found",
+            "result b failed: Tool none not found. Available tools: say",
             "result a: x",
             "answer ok",
         ]
@@ -195,7 +195,9 @@ async fn tools_come_and_go_while_a_session_runs() {
     assert_eq!(session.handle.state().tools[..], ["late"]);
     gate.open();
     let lines = session.settled().await;
-    for result in ["tool end a: x", "tool end b: here", "tool end c failed: Tool say not found"] {
+    for result in
+        ["tool end a: x", "tool end b: here", "tool end c failed: Tool say not found. Available tools: late"]
+    {
         assert!(lines.contains(&result.to_owned()), "{result} {lines:?}");
     }
     let requests = bench.provider.requests();
