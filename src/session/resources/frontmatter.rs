@@ -80,13 +80,70 @@ fn has_enough(bytes: &[u8]) -> bool {
     matches!(split(&text), Frontmatter::Some { body, .. } if !body.trim().is_empty())
 }
 
-/// Reads the YAML of a frontmatter; `None` if it has no fields.
+/// Reads the YAML of a frontmatter; `None` if it has no fields. Texts that should be quoted may
+/// lack their quotes.
 ///
 /// # Errors
 /// Describes the problem, with its line in the file.
 pub(super) fn fields<F: DeserializeOwned>(yaml: &str) -> Result<Option<F>, FrontmatterProblem> {
     // With an empty line in place of the fence, the parser counts the lines of the file.
-    yaml_serde::from_str(&["\n", yaml].concat()).map_err(|error| FrontmatterProblem::new(&error, yaml))
+    yaml_serde::from_str(&["\n", yaml].concat()).or_else(|error| {
+        let quoted = with_quotes(yaml).and_then(|quoted| yaml_serde::from_str(&quoted).ok());
+        quoted.ok_or_else(|| FrontmatterProblem::new(&error, yaml))
+    })
+}
+
+/// `yaml` with quotes around the texts of fields that YAML cannot read without, as in
+/// `description: Use when: …`; `None` if there are none.
+fn with_quotes(yaml: &str) -> Option<String> {
+    let mut quoted = String::with_capacity(yaml.len() + 16);
+    let mut has_changed = false;
+    let mut lines = yaml.lines().peekable();
+    while let Some(line) = lines.next() {
+        let mut field = line.to_owned();
+        if let Some((name, text)) = plain_text_field(line) {
+            let mut text = text.to_owned();
+            // YAML joins a text of several lines with spaces.
+            while let Some(more) = lines.next_if(|line| continues_text(line)) {
+                field.push('\n');
+                field.push_str(more);
+                text.push(' ');
+                text.push_str(more.trim());
+            }
+            if yaml_serde::from_str::<yaml_serde::Value>(&field).is_err() {
+                has_changed = true;
+                let text = without_outer_quotes(&text).replace('\'', "''");
+                field = [name, ": '", &text, "'"].concat();
+            }
+        }
+        quoted.push_str(&field);
+        quoted.push('\n');
+    }
+    has_changed.then_some(quoted)
+}
+
+/// Whether a line continues the text of the field above it, and is no field at the wrong column.
+fn continues_text(line: &str) -> bool {
+    let text = line.trim_start();
+    text.len() < line.len() && !text.is_empty() && plain_text_field(text).is_none()
+}
+
+/// Splits a line that begins a field with a text on the same line.
+fn plain_text_field(line: &str) -> Option<(&str, &str)> {
+    let (name, text) = line.split_once(':')?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let text = text.strip_prefix([' ', '\t'])?.trim();
+    // A block, a list, an object and an alias have forms of their own; an open quote may end anywhere.
+    let is_open = ['\'', '"'].iter().any(|quote| text.starts_with(*quote) && !text.ends_with(*quote));
+    let is_alias = text.strip_prefix(['*', '&']).is_some_and(|name| name.starts_with(char::is_alphanumeric));
+    let is_text = !text.is_empty() && !is_open && !is_alias && !text.starts_with(['|', '>', '[', '{']);
+    (is_name && is_text).then_some((name, text))
+}
+
+/// `text` without the quotes around it, which a quote inside of it broke.
+fn without_outer_quotes(text: &str) -> &str {
+    let inner = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
+    inner('\'').or_else(|| inner('"')).unwrap_or(text)
 }
 
 /// Why the frontmatter of a file is not used.
@@ -258,15 +315,38 @@ mod tests {
             assert_eq!(problem.line, line, "{text}: {problem:?}");
             assert!(problem.cause.contains(cause) && !problem.cause.contains(" at line "), "{problem:?}");
         };
-        check(
-            "---\nname: a: b\n---\n",
-            Some(2),
-            "mapping values are not allowed in this context at column 8",
-        );
+        check("---\nother: 1\n name: a\n---\n", Some(3), "at column 6");
         check("---\r\n# c\r\nother: 1\r\nname: [a]\r\n---\r\n", Some(4), "name: invalid type");
         check("---\n- a\n---\n", Some(2), "expected struct");
         check("---\nname: a\nother: 1\nother: 2\nname : b\n---\n", Some(5), "duplicate field `name`");
         check("---\n{name: a, name: b}\n---\n", None, "duplicate field `name`");
+    }
+
+    #[test]
+    fn text_without_its_quotes_is_read_as_it_is() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Written {
+            name: Option<String>,
+            description: Option<String>,
+            flag: Option<bool>,
+        }
+        let check = |description: &str, expected: &str| {
+            let yaml = format!("name: a\ndescription: {description}\nflag: true\n");
+            let written: Written = fields(&yaml).unwrap().unwrap();
+            assert_eq!(written.description.as_deref(), Some(expected), "{yaml}");
+            assert_eq!((written.name.as_deref(), written.flag), (Some("a"), Some(true)), "{yaml}");
+        };
+        check("Use when: a file is read", "Use when: a file is read");
+        check("'it's'", "it's");
+        check("\"say \"hi\"\"", "say \"hi\"");
+        check("@reviewer checks it", "@reviewer checks it");
+        check("%d placeholders", "%d placeholders");
+        check("`code` first", "`code` first");
+        check("Use when: a file\n  is read: often", "Use when: a file is read: often");
+        check("* all files: yes", "* all files: yes");
+        check("plain", "plain");
+        assert!(fields::<Written>("description: [a\n").is_err());
+        assert!(fields::<Written>("name: a: b\nflag: [\n").is_err());
     }
 
     #[test]

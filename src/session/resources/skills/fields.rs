@@ -109,7 +109,7 @@ mod tests {
             let error = Fields::parse(yaml).unwrap_err().cause;
             assert!(error.contains(part) && !error.contains('\n'), "{error}");
         };
-        check("name: a\ndescription: Use when: asked\n", "mapping values");
+        check("name: a\n description: b\n", "mapping values");
         check("- a\n- b\n", "expected");
         check("description: [a, b]\n", "description");
         check("name: a\nname: b\n", "duplicate");

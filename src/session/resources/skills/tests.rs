@@ -215,8 +215,12 @@ fn what_is_wrong_is_named_and_only_the_worst_is_not_loaded() {
         &["x/SKILL.md is not loaded: its frontmatter has no description"],
     );
     check("x/SKILL.md", "Just text\n", &[], &["has no description"]);
-    let malformed = "x/SKILL.md:3: the skill is not loaded: mapping values";
-    check("x/SKILL.md", "---\nname: x\ndescription: a: b\n---\n", &[], &[malformed]);
+    let malformed = "x/SKILL.md:3: the skill is not loaded: ";
+    check("x/SKILL.md", "---\nname: x\n description: a\n---\n", &[], &[malformed]);
+    for text in ["a: b", "'it's'", "@reviewer", "%d files"] {
+        let unquoted = format!("---\nname: x\ndescription: {text}\n---\n");
+        check("x/SKILL.md", &unquoted, &["x User x/SKILL.md"], &[]);
+    }
     let twice = "x/SKILL.md:4: the skill is not loaded: duplicate field `name`";
     check("x/SKILL.md", "---\nname: x\ndescription: d\nname: y\n---\n", &[], &[twice]);
     check("x/SKILL.md", "---\ndescription: d\n", &[], &["has no closing --- line"]);
