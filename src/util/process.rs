@@ -25,6 +25,10 @@ use super::watchdog::{Change, Member, Watchdog};
 /// a background process still holds it, until the command counts as ended.
 const QUIET_AFTER_EXIT: Duration = Duration::from_millis(100);
 
+/// How long the output of a command is read that has exited when its limit is reached. Then
+/// background processes write on.
+const READ_AFTER_LIMIT: Duration = Duration::from_millis(500);
+
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The command to run.
@@ -70,6 +74,7 @@ pub struct Running {
     /// Why the group was killed; its remaining output is still read.
     killed: Option<End>,
     kill_at: Option<Instant>,
+    is_past_limit: bool,
     stop_reading_at: Option<Instant>,
     cancel: CancellationToken,
     ended: bool,
@@ -109,6 +114,7 @@ impl Running {
             exit_code: None,
             killed: None,
             kill_at: command.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            is_past_limit: false,
             stop_reading_at: None,
             cancel,
             ended: false,
@@ -131,9 +137,7 @@ impl Running {
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled(), if running => self.kill(End::Cancelled),
-                () = until(self.kill_at), if running && self.kill_at.is_some() => {
-                    self.kill(End::TimedOut { command_exited: self.exit_code.is_some() });
-                }
+                () = until(self.kill_at), if running && self.kill_at.is_some() => self.on_limit(),
                 // Before reading, because continuous output is always ready.
                 status = self.child.wait(), if self.exit_code.is_none() => {
                     self.exit_code = Some(status.map_or(-1, os::exit_code));
@@ -167,6 +171,28 @@ impl Running {
             (None, Some(code)) => Some(End::Exited(code)),
             (Some(_) | None, None) => None,
         }
+    }
+
+    /// Kills the command, unless it has ended already: this process may have been stopped
+    /// since, with the end and the output of the command waiting to be read.
+    fn on_limit(&mut self) {
+        let is_first = !std::mem::replace(&mut self.is_past_limit, true);
+        if is_first && self.has_exited() {
+            self.kill_at = Instant::now().checked_add(READ_AFTER_LIMIT);
+        } else {
+            self.kill(End::TimedOut { command_exited: self.exit_code.is_some() });
+        }
+    }
+
+    /// Asks the system, because the timer may be seen before the signal.
+    fn has_exited(&mut self) -> bool {
+        if self.exit_code.is_none()
+            && let Ok(Some(status)) = self.child.try_wait()
+        {
+            self.exit_code = Some(os::exit_code(status));
+            self.stop_reading_soon();
+        }
+        self.exit_code.is_some()
     }
 
     fn kill(&mut self, end: End) {
@@ -285,5 +311,45 @@ impl Group {
 async fn until(deadline: Option<Instant>) {
     if let Some(deadline) = deadline {
         tokio::time::sleep_until(deadline).await;
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn command(line: &str, timeout: Duration) -> Command {
+        Command {
+            program: PathBuf::from("/bin/sh"),
+            args: vec!["-c".into(), line.into()],
+            cwd: PathBuf::from("/"),
+            env: Vec::new(),
+            timeout: Some(timeout),
+        }
+    }
+
+    /// Waits, without giving the runtime a turn, until the process has exited.
+    fn wait_for_exit(pid: u32) {
+        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        while !state().contains(") Z ") {
+            std::thread::yield_now();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn command_that_ended_while_pi_was_stopped_keeps_its_exit_status() {
+        let limit = Duration::from_secs(8);
+        let mut running =
+            Running::start(&command("echo out; exit 3", limit), CancellationToken::new()).unwrap();
+        wait_for_exit(running.child.id().unwrap());
+        tokio::time::advance(limit + Duration::from_secs(3)).await;
+        let mut output = Vec::new();
+        let end = loop {
+            match running.next().await {
+                Event::Output(bytes) => output.extend(bytes),
+                Event::Ended(end) => break end,
+            }
+        };
+        assert_eq!((output.as_slice(), end), (b"out\n".as_slice(), End::Exited(3)));
     }
 }
