@@ -115,17 +115,30 @@ pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage
     };
     let mut hints = Vec::new();
     if encoded.mime != mime && !limits.formats.contains(&mime) {
-        hints.push(format!("[Image converted from {mime} to {}.]", encoded.mime));
+        let rest = if mime == APNG { "; only its first picture is shown" } else { "" };
+        hints.push(format!("[Image converted from {mime} to {}{rest}.]", encoded.mime));
     }
     if (encoded.width, encoded.height) != (width, height) {
-        let factor = f64::from(width) / f64::from(encoded.width);
+        let factors = scale_factors((width, height), (encoded.width, encoded.height));
         hints.push(format!(
             "[Image: original {width}x{height}, displayed at {}x{}. \
-             Multiply coordinates by {factor:.2} to map to original image.]",
+             Multiply {factors} to map to original image.]",
             encoded.width, encoded.height,
         ));
     }
     Ok(PreparedImage { data: STANDARD.encode(&encoded.bytes), mime: encoded.mime, hints })
+}
+
+/// The factors from coordinates of a reduced image to those of the original. The sides of a very
+/// narrow image are not reduced alike, because none has less than one pixel.
+fn scale_factors(original: (u32, u32), shown: (u32, u32)) -> String {
+    let x = f64::from(original.0) / f64::from(shown.0);
+    let y = f64::from(original.1) / f64::from(shown.1);
+    if (x - y).abs() <= x.min(y) / 100.0 {
+        format!("coordinates by {x:.2}")
+    } else {
+        format!("x by {x:.2} and y by {y:.2}")
+    }
 }
 
 /// A PNG file of pixels with red, green, blue and alpha; `None` if their number is not that of
@@ -182,7 +195,7 @@ pub fn probe(data: &str) -> Option<Probe> {
     let le24 = |at: usize| Some(le16(at)? | u32::from(*start.get(at + 2)?) << 16);
     let be32 = |at: usize| Some(u32::from_be_bytes(*start.get(at..)?.first_chunk()?));
     let (width, height) = match mime {
-        PNG => (be32(16)?, be32(20)?),
+        PNG | APNG => (be32(16)?, be32(20)?),
         GIF => (le16(6)?, le16(8)?),
         // RFC 9649: lossy, lossless and extended files have their own headers.
         WEBP => match start.get(12..16)? {
@@ -246,14 +259,14 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// Number of bytes that determine the type, and except for a JPEG the size.
 const PROBE_BYTES: usize = 4_100;
 
-/// The media type of an image, by its first bytes; `None` for anything else,
-/// including animated PNG, which providers reject.
+/// The media type of an image, by its first bytes; `None` for anything else. An animated PNG has
+/// a type that no provider accepts, so its first picture is sent as another file.
 pub fn sniff_mime(start: &[u8]) -> Option<&'static str> {
     if start.starts_with(b"\xff\xd8\xff") && start.get(3) != Some(&0xf7) {
         // 0xF7 starts JPEG-LS, a different format.
         Some(JPEG)
     } else if start.starts_with(b"\x89PNG\r\n\x1a\n") {
-        is_still_png(start).then_some(PNG)
+        png_kind(start)
     } else if start.starts_with(b"GIF87a") || start.starts_with(b"GIF89a") {
         Some(GIF)
     } else if start.starts_with(b"RIFF") && start.get(8..12) == Some(b"WEBP") {
@@ -265,6 +278,7 @@ pub fn sniff_mime(start: &[u8]) -> Option<&'static str> {
     }
 }
 
+const APNG: &str = "image/apng";
 const BMP: &str = "image/bmp";
 const GIF: &str = "image/gif";
 const JPEG: &str = "image/jpeg";
@@ -280,23 +294,23 @@ const JPEG_QUALITY: u8 = 80;
 const LOWER_JPEG_QUALITIES: [u8; 3] = [70, 55, 40];
 
 /// PNG specification, 5.3 and 11.2.1; `acTL` before the first `IDAT` makes it animated.
-fn is_still_png(start: &[u8]) -> bool {
+fn png_kind(start: &[u8]) -> Option<&'static str> {
     if start.get(8..16) != Some(b"\0\0\0\x0dIHDR") {
-        return false;
+        return None;
     }
     let mut at = 8;
     while let Some(header) = start.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let [a, b, c, d, kind @ ..] = *header;
         match &kind {
-            b"IDAT" => return true,
-            b"acTL" => return false,
+            b"IDAT" => return Some(PNG),
+            b"acTL" => return Some(APNG),
             _ => {}
         }
         // Length, kind, data, checksum.
         let data = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
         at = at.saturating_add(12).saturating_add(data);
     }
-    true
+    Some(PNG)
 }
 
 /// "BM" also begins many texts, so the following header must be plausible.
@@ -321,7 +335,10 @@ struct Decoded {
 }
 
 fn decode(bytes: &[u8], mime: &str, limits: &ImageLimits) -> Result<Decoded, ImageProblem> {
-    let format = ImageFormat::from_mime_type(mime).ok_or(ImageProblem::Unreadable)?;
+    let format = match mime {
+        APNG => ImageFormat::Png,
+        _ => ImageFormat::from_mime_type(mime).ok_or(ImageProblem::Unreadable)?,
+    };
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut memory = Limits::default();
     memory.max_alloc = Some(UNPACKED_BYTES);
@@ -519,11 +536,24 @@ mod tests {
     }
 
     #[test]
-    fn an_animated_png_is_no_picture() {
-        let mut bytes = picture(2, 2, ImageFormat::Png);
-        // After the signature (8) and IHDR (25).
-        bytes.splice(33..33, *b"\0\0\0\x08acTL\0\0\0\x01\0\0\0\0\0\0\0\0");
-        assert_eq!(sniff_mime(&bytes), None);
+    fn first_picture_of_an_animated_png_is_sent() {
+        let mut bytes = picture(30, 20, ImageFormat::Png);
+        // After the signature (8) and IHDR (25): one frame, for ever.
+        bytes.splice(33..33, *b"\0\0\0\x08acTL\0\0\0\x01\0\0\0\0\xb4-\xe9\xa0");
+        assert_eq!(sniff_mime(&bytes), Some(APNG));
+        assert_eq!(probe(&STANDARD.encode(&bytes)).map(|probe| probe.mime), Some(APNG));
+        for limits in [LIMITS, ImageLimits { auto_resize: false, ..LIMITS }] {
+            let image = prepare_image(&bytes, &limits).unwrap();
+            assert_eq!(
+                (size(&image), sniff_mime(&STANDARD.decode(&image.data).unwrap())),
+                ((30, 20), Some(image.mime))
+            );
+            let hint = format!(
+                "[Image converted from image/apng to {}; only its first picture is shown.]",
+                image.mime
+            );
+            assert_eq!(image.hints, [hint]);
+        }
     }
 
     #[test]
@@ -545,6 +575,9 @@ mod tests {
         assert_eq!(image.hints, [hint]);
         let image = prepare_image(&picture(1, 3000, ImageFormat::Png), &LIMITS).unwrap();
         assert_eq!(size(&image), (1, 20));
+        let hint = "[Image: original 1x3000, displayed at 1x20. \
+                    Multiply x by 1.00 and y by 150.00 to map to original image.]";
+        assert_eq!(image.hints, [hint]);
     }
 
     #[test]
