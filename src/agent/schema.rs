@@ -16,6 +16,8 @@ use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
+use crate::ai::parse_text;
+
 /// Schemas nested deeper, or with infinite recursion, are not followed.
 const MAX_DEPTH: usize = 64;
 
@@ -41,8 +43,8 @@ impl fmt::Display for Problem {
 
 /// Converts `arguments` to the types that `schema` requires.
 ///
-/// Corrects numbers and booleans in strings, and the reverse; a single value in place of
-/// a list; `null` for an optional property.
+/// Corrects numbers, booleans, lists and objects in strings, and scalars that should be strings;
+/// a single value in place of a list; `null` for an optional property.
 ///
 /// # Errors
 /// Every remaining problem.
@@ -319,12 +321,21 @@ fn mend(value: &mut Value, kinds: &[&str]) {
             Value::Number(_) | Value::Bool(_) => Some(Value::String(value.to_string())),
             Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
         },
-        "array" => (!value.is_null()).then(|| Value::Array(vec![value.clone()])),
+        // An object in a string becomes one where the schema of the items asks for it.
+        "array" => json_text(value)
+            .filter(Value::is_array)
+            .or_else(|| (!value.is_null()).then(|| Value::Array(vec![value.clone()]))),
+        "object" => json_text(value).filter(Value::is_object),
         _ => None,
     });
     if let Some(mended) = mended {
         *value = mended;
     }
+}
+
+/// The object or list that a string contains as JSON.
+fn json_text(value: &Value) -> Option<Value> {
+    parse_text(value.as_str()?)
 }
 
 /// A finite decimal number; an integer if it is written as one.
@@ -398,6 +409,30 @@ mod tests {
     fn items_are_mended_inside_of_a_list_that_was_made() {
         let schema = x(json!({ "type": "array", "items": { "type": "string" } }));
         check_ok(&schema, json!({ "x": 5 }), &json!({ "x": ["5"] }));
+    }
+
+    #[test]
+    fn lists_and_objects_in_strings_are_parsed() {
+        let edit =
+            json!({ "type": "object", "required": ["old"], "properties": { "old": { "type": "string" } } });
+        let schema = x(json!({ "type": "array", "items": edit }));
+        let expected = json!({ "x": [{ "old": "a\n\tb" }] });
+        for value in [
+            json!("[{\"old\":\"a\\n\\tb\"}]"),
+            json!("[{\"old\":\"a\n\tb\"}]"),
+            json!("{\"old\":\"a\n\tb\"}"),
+            json!(["{\"old\":\"a\n\tb\"}"]),
+            json!("[{\"old\":\"a\n\tb\"}]<|im_end|>"),
+        ] {
+            check_ok(&schema, json!({ "x": value }), &expected);
+        }
+        check_ok(&x(json!({ "type": "object" })), json!({ "x": "{\"a\":1}" }), &json!({ "x": { "a": 1 } }));
+        let names = x(json!({ "type": "array", "items": { "type": "string" } }));
+        check_ok(&names, json!({ "x": "[\"a\",\"b\"]" }), &json!({ "x": ["a", "b"] }));
+        // Text that may be a string stays one.
+        check_ok(&names, json!({ "x": "{}" }), &json!({ "x": ["{}"] }));
+        let either = x(json!({ "type": ["string", "array"] }));
+        check_ok(&either, json!({ "x": "[1]" }), &json!({ "x": "[1]" }));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use messages::{
     NoImage, RemovedTool, StopReason, StreamEvent, StreamOrder, Strictness, SystemContent, SystemMessage,
     Text, Thinking, ThinkingLevel, ToolCall, ToolDeclaration, ToolResultBuilder, ToolResultMessage, Usage,
     UsageCost, UserContent, UserMessage, UserMessageBuilder, empty_answer_text, failure_text,
-    finished_arguments, is_overflow, is_retryable, join_text, parse_lenient, parse_strict,
+    finished_arguments, is_overflow, is_retryable, join_text, parse_lenient, parse_strict, parse_text,
     replace_lone_surrogates, supported_apis,
 };
 pub use models::{

@@ -34,6 +34,8 @@ pub use message::{
     UsageCost, UserContent, UserMessage, join_text,
 };
 pub use outcome::{empty_answer_text, failure_text, is_overflow, is_retryable};
-pub use partial_json::{finished_arguments, parse_lenient, parse_strict, replace_lone_surrogates};
+pub use partial_json::{
+    finished_arguments, parse_lenient, parse_strict, parse_text, replace_lone_surrogates,
+};
 pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
 pub use thinking_level::ThinkingLevel;

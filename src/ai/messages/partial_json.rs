@@ -1,9 +1,9 @@
 //! JSON that a model is still writing, or wrote with small mistakes.
 //!
 //! While arguments stream in, [`parse_lenient`] returns the readable part.
-//! Once they are complete, [`parse_strict`] decides whether they may be used;
-//! it repairs only raw control characters and invalid escapes in strings,
-//! which several servers produce.
+//! Once they are complete, [`parse_strict`] decides whether they may be used. It repairs what
+//! several servers produce: raw control characters and invalid escapes in strings, an object
+//! in a string, special tokens around an object, and an empty object before it.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,21 @@ use serde_json::{Map, Value};
 
 /// The readable part of an unfinished JSON object; `{}` if there is none.
 pub fn parse_lenient(text: &str) -> Value {
-    let repaired = repair(text);
+    let repaired = repair(without_empty_objects(text));
     let parsed = JsonValue::parse_with_config(repaired.as_bytes(), false, PartialMode::TrailingStrings);
     match parsed.map(|value| to_serde(&value)) {
         Ok(value @ Value::Object(_)) => value,
         _ => Value::Object(Map::new()),
     }
+}
+
+/// `text` without the empty objects that some servers send before the arguments.
+fn without_empty_objects(text: &str) -> &str {
+    let mut text = text.trim_start();
+    while let Some(rest) = text.strip_prefix("{}").filter(|rest| rest.trim_start().starts_with('{')) {
+        text = rest.trim_start();
+    }
+    text
 }
 
 /// The JSON object in `text`; blank text is `{}`.
@@ -29,15 +38,114 @@ pub fn parse_strict(text: &str) -> Result<Value, String> {
         return Ok(Value::Object(Map::new()));
     }
     let whole = replace_lone_surrogates(text);
-    let parsed = serde_json::from_str(&whole).or_else(|error| match repair(&whole) {
+    match parse_repaired(&whole) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(other) => only_object(unwrapped(&other, MAX_WRAPPED))
+            .ok_or_else(|| format!("expected a JSON object, found {}", kind(&other))),
+        Err(error) => only_object(only_value(&whole, MAX_WRAPPED)).ok_or_else(|| error.to_string()),
+    }
+}
+
+/// The object or list that a string contains as JSON text, for an argument that should have
+/// been one; `None` if it contains none.
+pub fn parse_text(text: &str) -> Option<Value> {
+    let whole = replace_lone_surrogates(text);
+    match parse_repaired(&whole) {
+        Ok(value) => unwrapped(&value, MAX_WRAPPED),
+        Err(_) => only_value(&whole, MAX_WRAPPED),
+    }
+}
+
+/// Strings in strings beyond this are not JSON that was encoded too often.
+const MAX_WRAPPED: usize = 3;
+
+fn parse_repaired(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(text).or_else(|error| match repair(text) {
         Cow::Borrowed(_) => Err(error),
         Cow::Owned(repaired) => serde_json::from_str(&repaired).map_err(|_| error),
-    });
-    match parsed {
-        Ok(value @ Value::Object(_)) => Ok(value),
-        Ok(other) => Err(format!("expected a JSON object, found {}", kind(&other))),
-        Err(error) => Err(error.to_string()),
+    })
+}
+
+fn only_object(value: Option<Value>) -> Option<Value> {
+    match value? {
+        object @ Value::Object(_) => Some(object),
+        Value::Array(items) => match <[Value; 1]>::try_from(items) {
+            Ok([object @ Value::Object(_)]) => Some(object),
+            Ok(_) | Err(_) => None,
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
+}
+
+/// The object or list that `value` is, or contains as text.
+fn unwrapped(value: &Value, n_left: usize) -> Option<Value> {
+    match value {
+        Value::Object(_) | Value::Array(_) => Some(value.clone()),
+        Value::String(text) if n_left > 0 => match parse_repaired(text) {
+            Ok(value) => unwrapped(&value, n_left - 1),
+            Err(_) => only_value(text, n_left - 1),
+        },
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// The only value in `text` that is not empty, if there is nothing else but special tokens,
+/// fences of code, and brackets that close nothing.
+fn only_value(text: &str, n_left: usize) -> Option<Value> {
+    let text = repair(without_opening(text));
+    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    let mut found: Option<Value> = None;
+    let mut end = 0;
+    while let Some(Ok(value)) = values.next() {
+        end = values.byte_offset();
+        if is_empty(&value) || found.as_ref() == Some(&value) {
+            continue;
+        }
+        // Of two objects none is surely meant.
+        if found.replace(value).is_some() {
+            return None;
+        }
+    }
+    if !is_noise(text.get(end..).unwrap_or_default()) {
+        return None;
+    }
+    let empty = Value::Object(Map::new());
+    unwrapped(&found.unwrap_or(empty), n_left).filter(|_| end > 0)
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
+    }
+}
+
+/// `text` without the special tokens or the fence that it begins with.
+fn without_opening(text: &str) -> &str {
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    while let Some((token, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'))
+        && token.len() <= MAX_TOKEN_BYTES
+    {
+        rest = after.trim_start();
+    }
+    match rest.strip_prefix("```") {
+        Some(fenced) => fenced.trim_start_matches(|c: char| c.is_ascii_alphanumeric()),
+        None => rest,
+    }
+}
+
+/// A longer text between angle brackets is no special token.
+const MAX_TOKEN_BYTES: usize = 40;
+
+/// Whether nothing of `rest`, the text behind a complete value, was meant as an argument.
+fn is_noise(rest: &str) -> bool {
+    let rest = rest.trim_start_matches(|c: char| c.is_whitespace() || "}],;`".contains(c));
+    // What follows a special token is another message, which the model should not have begun.
+    let is_token =
+        ["<|", "<｜", "</", "[/", "<eos>", "<end_of_turn>"].iter().any(|token| rest.starts_with(token));
+    rest.is_empty() || is_token
 }
 
 /// The arguments of a finished tool call: the object, and the error for the model
@@ -216,6 +324,65 @@ mod tests {
         let (arguments, error) = finished_arguments("{\"a\":");
         assert_eq!(arguments, json!({}));
         assert!(error.is_some_and(|error| error.ends_with("\n\nReceived arguments:\n{\"a\":")));
+    }
+
+    #[test]
+    fn object_in_another_shape_is_recovered() {
+        let check = |text: &str| assert_eq!(parse_strict(text), Ok(json!({"path": "a"})), "{text}");
+        let object = r#"{"path":"a"}"#;
+        check(&json!(object).to_string());
+        check(&json!(json!(object).to_string()).to_string());
+        for token in [
+            "<|im_end|>",
+            "<|im_end|>\n<|im_start|>assistant",
+            "</s>",
+            "</tool_call>",
+            "<｜end｜>",
+            "}",
+            "\n```",
+            "{}",
+        ] {
+            check(&[object, token].concat());
+        }
+        for token in ["{}", "{} ", "{}{}", "null", "\"\"", "<|message|>", "```json\n", "\u{feff}", object] {
+            check(&[token, object].concat());
+        }
+        check(&["```json\n", object, "\n```"].concat());
+        check(&["[", object, "]"].concat());
+        assert_eq!(parse_strict("{}{}"), Ok(json!({})));
+        assert_eq!(parse_strict("{}<|im_end|>"), Ok(json!({})));
+        assert_eq!(parse_strict("{\"a\":\"x\ny\"}<|im_end|>"), Ok(json!({"a": "x\ny"})));
+        assert_eq!(parse_lenient("{}{\"path\":\"a"), json!({"path": "a"}));
+    }
+
+    #[test]
+    fn text_that_is_not_surely_one_object_is_refused() {
+        for text in [
+            "{\"a\":1}{\"a\":2}",
+            "{\"a\":1} and more",
+            "{\"a\":1",
+            "{\"a\":1<|im_end|>",
+            "\"text\"",
+            "\"{\"",
+            "[1]",
+            "[{},{}]",
+            "<|im_end|>",
+            "no json",
+            "7",
+        ] {
+            assert!(parse_strict(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_of_an_argument_is_read_as_object_or_list() {
+        let check = |text: &str, expected: Option<Value>| assert_eq!(parse_text(text), expected, "{text}");
+        check("[{\"old\":\"a\n\tb\"}]", Some(json!([{"old": "a\n\tb"}])));
+        check("{\"old\":\"a\"}<|im_end|>", Some(json!({"old": "a"})));
+        check("\"[1]\"", Some(json!([1])));
+        check("plain", None);
+        check("5", None);
+        check("", None);
     }
 
     #[test]
