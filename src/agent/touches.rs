@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::util::spelling::plain_path;
+
 /// What a call accesses, computed from its validated arguments before it runs.
 ///
 /// Paths are absolute and free of `.` and `..`. Links are not resolved: that would need
-/// the disk. A directory stands for everything in it.
+/// the disk. For the same reason a path counts for every file whose name looks like it.
+/// A directory stands for everything in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Touches {
     /// Paths that are read.
@@ -56,7 +59,11 @@ impl Touches {
     }
 
     fn writes_what(&self, other: &Self) -> bool {
-        let overlaps = |a: &Path, b: &Path| a.starts_with(b) || b.starts_with(a);
+        let overlaps = |a: &Path, b: &Path| {
+            let a = plain_path(a);
+            let b = plain_path(b);
+            a.starts_with(&b) || b.starts_with(&a)
+        };
         let mut accessed = other.reads.iter().chain(&other.writes);
         accessed.any(|path| self.writes.iter().any(|written| overlaps(written, path)))
     }
@@ -81,6 +88,9 @@ mod tests {
         check(&write("/p/a"), &read("/p"), true);
         check(&write("/p"), &read("/p/a"), true);
         check(&write("/p/a"), &read("/p/ab"), false);
+        // The tools may find one file by both names.
+        check(&write("/p/a\u{a0}b"), &read("/p/a b"), true);
+        check(&write("/p/cafe\u{301}"), &write("/p/café"), true);
         check(&write("/p/a"), &write("/p/b"), false);
         check(&read("/p/a"), &read("/p/a"), false);
         check(&write("/p/a"), &Touches::runs("cat a"), true);

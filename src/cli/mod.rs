@@ -2,12 +2,14 @@
 
 mod acp;
 mod args;
+mod attached;
 mod auth;
 mod auth_check;
 mod config;
 mod docs;
 mod doctor;
 mod initial;
+mod piped;
 mod reference;
 mod session_list;
 mod sessions;
@@ -29,6 +31,7 @@ use crate::ai;
 use crate::config::{Dirs, Env};
 use crate::modes::{self, Terminals, UsageError};
 use crate::util::clock::Clock;
+use crate::util::os;
 use crate::util::runtime;
 
 use args::SubCommand;
@@ -37,6 +40,8 @@ pub use docs::CHAPTERS;
 
 /// Runs the program; [`modes::EXIT_CODES`] are the exit codes.
 pub fn main() -> ExitCode {
+    // Without listeners, the system ends the process at that limit.
+    os::survive_file_size_limit().unwrap_or_default();
     // The panic hook has reported it.
     let done = panic::catch_unwind(dispatch);
     modes::after_output(done.unwrap_or_else(|_| modes::after_crash()))

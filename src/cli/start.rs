@@ -1,7 +1,6 @@
 //! The composition root: combines settings, models, keys, tools and session into a
 //! running mode.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -35,7 +34,8 @@ use crate::util::worker::{self, Late, Progress};
 
 use super::args::Args;
 use super::docs::CHAPTERS;
-use super::initial;
+use super::initial::{self, InitialPrompts};
+use super::piped::Piped;
 use super::sessions::{self, SessionFolders};
 use super::words;
 
@@ -495,7 +495,7 @@ pub(super) fn print(
     is_dumb: bool,
 ) -> anyhow::Result<ExitCode> {
     let piped = piped_text(terminals, &args.messages)?;
-    let is_piped = piped.as_ref().is_some_and(|piped| !piped.trim().is_empty());
+    let is_piped = piped.as_ref().is_some_and(|piped| !piped.text.trim().is_empty());
     words::check(&args.messages, args.print || args.mode.is_some() || is_piped)?;
     let prompts = first_prompts(&setup, args, piped)?;
     if prompts.is_empty() && args.print {
@@ -705,14 +705,13 @@ pub(super) fn interactive(
     })
 }
 
-fn first_prompts(setup: &Setup, args: &Args, piped: Option<String>) -> anyhow::Result<Vec<Prompt>> {
-    initial::prompts(
-        piped,
-        &args.messages,
-        &setup.cwd,
-        setup.dirs.home.as_deref(),
-        &image_limits(&setup.settings.values),
-    )
+fn first_prompts(setup: &Setup, args: &Args, piped: Option<Piped>) -> anyhow::Result<Vec<Prompt>> {
+    let home = setup.dirs.home.as_deref();
+    let limits = image_limits(&setup.settings.values);
+    let InitialPrompts { prompts, notes } =
+        initial::prompts(piped, &args.messages, &setup.cwd, home, &limits)?;
+    modes::report_notes(&notes);
+    Ok(prompts)
 }
 
 fn keep(args: &Args, folders: &SessionFolders) -> Option<PathBuf> {
@@ -724,7 +723,7 @@ const FIRST_BYTE_LIMIT: Duration = Duration::from_secs(3);
 
 /// Reads standard input to its end, unless it is a terminal. A wrapper may leave a pipe open
 /// that nobody writes to: with `messages`, pi starts without it.
-fn piped_text(terminals: Terminals, messages: &[String]) -> anyhow::Result<Option<String>> {
+fn piped_text(terminals: Terminals, messages: &[String]) -> anyhow::Result<Option<Piped>> {
     if terminals.stdin {
         return Ok(None);
     }
@@ -734,13 +733,7 @@ fn piped_text(terminals: Terminals, messages: &[String]) -> anyhow::Result<Optio
             .to_owned()]);
         return Ok(None);
     }
-    read_stdin().map(Some)
-}
-
-fn read_stdin() -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Piped::read(std::io::stdin()).map(Some)
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ use std::task::Poll;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use crate::agent::ToolError;
 use crate::util::worker;
+
+use super::path::{FoundPath, WrittenPath};
 
 /// The files being changed, by path with links resolved.
 /// Clones share them.
@@ -25,7 +28,7 @@ struct Rows {
 /// A place in the queue for one file.
 #[derive(Debug)]
 pub struct Place {
-    path: PathBuf,
+    written: WrittenPath,
     arrival: Arrival,
 }
 
@@ -37,37 +40,44 @@ pub struct FileGuard(
 );
 
 impl FileLocks {
-    /// Reserves the next place in the queue for `path`. Places are served in the
+    /// Reserves the next place in the queue for a file to write. Places are served in the
     /// order of these calls, regardless of the order of awaiting.
-    pub fn register(&self, path: &Path) -> Place {
+    pub(super) fn register(&self, written: WrittenPath) -> Place {
         let mut number = 0;
         self.0.arriving.send_modify(|arriving| {
             number = arriving.last().map_or(0, |last| last + 1);
             arriving.insert(number);
         });
-        Place { path: path.to_owned(), arrival: Arrival { rows: Arc::clone(&self.0), number } }
+        Place { written, arrival: Arrival { rows: Arc::clone(&self.0), number } }
     }
 }
 
 impl Place {
-    /// Waits for its turn. Dropping it, or this future, releases the place.
+    /// Finds the file and waits for its turn. Dropping it, or this future, releases the place.
     ///
-    /// Links are resolved on another thread, because the disk may not respond. Until
+    /// The path is resolved on another thread, because the disk may not respond. Until
     /// then, later places wait, because they may be for the same file.
-    pub async fn wait(self) -> FileGuard {
-        let Self { path, arrival } = self;
-        let asked = path.clone();
-        // Without a thread, the unresolved path is used.
-        let key = worker::run("resolve-path", move || real_path(&asked)).await.unwrap_or(path);
+    ///
+    /// # Errors
+    /// If the system cannot start a thread.
+    pub(super) async fn wait(self) -> Result<(FoundPath, FileGuard), ToolError> {
+        let Self { written, arrival } = self;
+        let resolving = worker::run("resolve-path", move || {
+            let found = written.find_target();
+            let key = real_path(&found.path);
+            (found, key)
+        });
+        let (found, key) = resolving.await.map_err(|error| ToolError(format!("The tool failed: {error}")))?;
         arrival.turn().await;
         let mut permit = Box::pin(arrival.rows.row(key).acquire_owned());
         // The first poll enters the semaphore's own queue.
         let first = std::future::poll_fn(|cx| Poll::Ready(permit.as_mut().poll(cx))).await;
         drop(arrival);
-        match first {
+        let guard = match first {
             Poll::Ready(permit) => FileGuard(permit.ok()),
             Poll::Pending => FileGuard(permit.await.ok()),
-        }
+        };
+        Ok((found, guard))
     }
 }
 
@@ -123,17 +133,22 @@ fn real_path(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
+    fn written(path: &Path) -> WrittenPath {
+        WrittenPath::new(path.to_str().unwrap(), Path::new("/"), None)
+    }
+
     #[tokio::test]
     async fn places_are_served_in_the_order_of_registration() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let locks = FileLocks::default();
-        let (first, second, third) = (locks.register(&path), locks.register(&path), locks.register(&path));
+        let (first, second, third) =
+            (locks.register(written(&path)), locks.register(written(&path)), locks.register(written(&path)));
         let served = Arc::new(Mutex::new(Vec::new()));
         let serve = |n: u32, place: Place| {
             let served = Arc::clone(&served);
             async move {
-                let guard = place.wait().await;
+                let guard = place.wait().await.unwrap();
                 served.lock().unwrap().push(n);
                 tokio::task::yield_now().await;
                 drop(guard);
@@ -147,21 +162,23 @@ mod tests {
     async fn a_released_place_blocks_no_call() {
         let locks = FileLocks::default();
         let path = Path::new("/nonexistent/a");
-        let (first, second, third) = (locks.register(path), locks.register(path), locks.register(path));
+        let (first, second, third) =
+            (locks.register(written(path)), locks.register(written(path)), locks.register(written(path)));
         drop(second);
-        drop(first.wait().await);
-        drop(third.wait().await);
+        drop(first.wait().await.unwrap());
+        drop(third.wait().await.unwrap());
     }
 
     #[tokio::test]
     async fn a_place_given_up_does_not_let_later_ones_pass_earlier_ones() {
         let locks = FileLocks::default();
         let path = Path::new("/nonexistent/a");
-        let (first, second, third) = (locks.register(path), locks.register(path), locks.register(path));
+        let (first, second, third) =
+            (locks.register(written(path)), locks.register(written(path)), locks.register(written(path)));
         drop(second);
         let served = Mutex::new(Vec::new());
         let serve = async |n: u32, place: Place| {
-            let guard = place.wait().await;
+            let guard = place.wait().await.unwrap();
             served.lock().unwrap().push(n);
             drop(guard);
         };

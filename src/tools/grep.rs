@@ -1,14 +1,16 @@
 //! The `grep` tool: searches the content of files, as ripgrep does.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
+use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
+use ignore::DirEntry;
 use ignore::overrides::{Override, OverrideBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,11 +18,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
+use crate::util::text_decoder::TextEncoding;
 
 use super::listing::Listing;
 use super::output::format_size;
-use super::path::{path_argument, resolve};
-use super::walk::{relative_name, walk};
+use super::path::{FoundPath, WrittenPath, path_argument};
+use super::walk::{
+    IgnoreRules, SEARCHED_IGNORED, ignored_note, n_ignored, relative_glob, relative_name, walk,
+    with_literal_brackets,
+};
 
 const DEFAULT_LIMIT: f64 = 100.0;
 
@@ -69,7 +75,8 @@ impl Grep {
                     },
                     "glob": {
                         "type": "string",
-                        "description": "Search only matching files: '*.rs' or 'src/**/*.ts'; '!*.rs' excludes them",
+                        "description": "Search only matching files, relative to the searched directory: '*.rs' \
+                                        at any depth, 'src/*.ts' or '**/test/*.ts'; '!*.rs' excludes them",
                     },
                     "ignoreCase": { "type": "boolean", "description": "Ignore case (default: false)" },
                     "literal": {
@@ -98,20 +105,22 @@ impl Tool for Grep {
     }
 
     fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
-        Touches::reads(resolve(path_argument(arguments), cwd, self.home.as_deref()))
+        let written = WrittenPath::new(path_argument(arguments), cwd, self.home.as_deref());
+        Touches { reads: written.declared(), ..Touches::default() }
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments: Arguments = super::parse(arguments)?;
             super::check_cancelled(&cx.cancel)?;
-            let root = resolve(arguments.path.as_deref().unwrap_or("."), cx.cwd, self.home.as_deref());
+            let path = arguments.path.as_deref().unwrap_or(".");
+            let written = WrittenPath::new(path, cx.cwd, self.home.as_deref());
             let cancel = cx.cancel.clone();
             let what = {
-                let shown = root.display().to_string();
+                let shown = written.shown();
                 move || format!("searching {shown}")
             };
-            super::blocking(&cx.cancel, what, move || search(&arguments, &root, &cancel)).await
+            super::blocking(&cx.cancel, what, move || search(&arguments, &written, &cancel)).await
         })
     }
 }
@@ -130,42 +139,29 @@ struct Arguments {
     limit: Option<f64>,
 }
 
-fn search(arguments: &Arguments, root: &Path, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+fn search(
+    arguments: &Arguments,
+    written: &WrittenPath,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let place = written.find();
+    let root = &*place.path;
     let metadata = root.metadata().map_err(|_| ToolError(format!("Path not found: {}", root.display())))?;
     let matcher = matcher(arguments)?;
-    let limit = super::whole(arguments.limit.unwrap_or(DEFAULT_LIMIT), 1);
-    let context = super::whole(arguments.context.unwrap_or(0.0), 0).min(MAX_CONTEXT_LINES);
-    let mut found = Found {
-        listing: Listing::default(),
-        n_matches: 0,
-        limit,
-        context,
-        last_match_line: None,
-        more: false,
-        cut_lines: false,
-        name: String::new(),
-        unsearched: Vec::new(),
-        cancel,
-    };
-
+    let mut found = Found::new(arguments, &place, cancel);
     if metadata.is_dir() {
-        let mut searcher = searcher(context, BinaryDetection::quit(0));
-        for entry in walk(root, &[".rgignore"], true, glob(arguments, root)?).build() {
-            super::check_cancelled(cancel)?;
-            // An unreadable folder is skipped; the rest is searched.
-            let Ok(entry) = entry else { continue };
-            if entry.file_type().is_some_and(|kind| kind.is_file()) {
-                found.search_file(&mut searcher, &matcher, entry.path(), relative_name(entry.path(), root));
-            }
-            if found.more {
-                break;
-            }
+        let overrides = glob(arguments, root)?;
+        let mut folder = FolderSearch { root, overrides, matcher, n_files: 0 };
+        folder.run(&mut found, IgnoreRules::Follow { files: &[".rgignore"], require_git: true })?;
+        if found.n_matches == 0 {
+            folder.explain_ignored(&mut found, written.is_not_cwd(root))?;
         }
     } else if metadata.is_file() {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // A file named explicitly is searched even if it is binary.
-        let mut searcher = searcher(context, BinaryDetection::convert(0));
-        found.search_file(&mut searcher, &matcher, root, name);
+        let mut searchers =
+            Searchers::new(found.context, is_crlf_aware(arguments), BinaryDetection::convert(0));
+        found.search_file(&mut searchers, &matcher, root, name);
     } else {
         return Err(ToolError(format!("Neither a file nor a directory: {}", root.display())));
     }
@@ -173,12 +169,74 @@ fn search(arguments: &Arguments, root: &Path, cancel: &CancellationToken) -> Res
     Ok(found.finish())
 }
 
+/// A search of a directory, which may be repeated with other rules.
+struct FolderSearch<'a> {
+    root: &'a Path,
+    overrides: Override,
+    matcher: RegexMatcher,
+    /// Files that were visited.
+    n_files: usize,
+}
+
+impl FolderSearch<'_> {
+    fn run(&mut self, found: &mut Found<'_>, rules: IgnoreRules<'_>) -> Result<(), ToolError> {
+        let mut searchers = Searchers::new(found.context, found.is_crlf_aware, BinaryDetection::quit(0));
+        for entry in walk(self.root, rules, self.overrides.clone()).build() {
+            super::check_cancelled(found.cancel)?;
+            // An unreadable folder is skipped; the rest is searched.
+            let Ok(entry) = entry else { continue };
+            if is_file(&entry) {
+                self.n_files += 1;
+                let name = relative_name(entry.path(), self.root);
+                found.search_file(&mut searchers, &self.matcher, entry.path(), name);
+            }
+            if found.more {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes which files a search without matches left out. If these are all files of a
+    /// directory that the model named, searches them.
+    fn explain_ignored(&mut self, found: &mut Found<'_>, is_named: bool) -> Result<(), ToolError> {
+        if is_named && self.n_files == 0 {
+            self.run(found, IgnoreRules::Disregard)?;
+            if self.n_files > 0 {
+                found.listing.passed_over(SEARCHED_IGNORED.to_owned());
+            }
+        } else if is_named || self.n_files == 0 {
+            let n_ignored =
+                n_ignored(self.root, self.overrides.clone(), self.n_files, is_file, found.cancel)?;
+            if let Some(note) = ignored_note(n_ignored, "file") {
+                found.listing.passed_over(note);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_file(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_file())
+}
+
+/// Whether `$` matches before CRLF. A pattern that contains a carriage return means it literally.
+fn is_crlf_aware(arguments: &Arguments) -> bool {
+    let pattern = arguments.pattern.to_ascii_lowercase();
+    !["\r", "\\r", "\\x0d", "\\x{d}", "\\u000d"].iter().any(|written| pattern.contains(written))
+}
+
 fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
-    RegexMatcherBuilder::new()
+    let mut builder = RegexMatcherBuilder::new();
+    if is_crlf_aware(arguments) {
+        builder.crlf(true);
+    } else {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder
         .multi_line(true)
         .case_insensitive(arguments.ignore_case)
         .fixed_strings(arguments.literal)
-        .line_terminator(Some(b'\n'))
         .size_limit(PATTERN_BYTES)
         .dfa_size_limit(PATTERN_BYTES)
         .build(&arguments.pattern)
@@ -192,10 +250,11 @@ fn glob(arguments: &Arguments, root: &Path) -> Result<Override, ToolError> {
             Some(positive) => ("!", positive),
             None => ("", glob.as_str()),
         };
-        // Globs match paths without a leading "./".
-        let positive = positive.strip_prefix("./").unwrap_or(positive);
-        if !positive.is_empty() {
-            overrides.add(&format!("{not}{positive}")).map_err(|error| invalid_glob(&error))?;
+        let positive = relative_glob(positive, root);
+        let literal = with_literal_brackets(positive);
+        let globs = [Some(positive), literal.as_deref()].into_iter().flatten();
+        for glob in globs.filter(|glob| !glob.is_empty()) {
+            overrides.add(&[not, glob].concat()).map_err(|error| invalid_glob(&error))?;
         }
     }
     overrides.build().map_err(|error| invalid_glob(&error))
@@ -205,15 +264,58 @@ fn invalid_glob(error: &ignore::Error) -> ToolError {
     ToolError(format!("Invalid glob: {error}"))
 }
 
-fn searcher(context: u64, binary: BinaryDetection) -> Searcher {
-    let context = usize::try_from(context).unwrap_or(usize::MAX);
-    SearcherBuilder::new()
-        .binary_detection(binary)
-        .before_context(context)
-        .after_context(context)
-        .line_number(true)
-        .heap_limit(Some(HEAP_BYTES))
-        .build()
+/// How text and other files are searched.
+struct Searchers {
+    /// Searches NUL bytes as part of lines, so that lines are counted right.
+    text: Searcher,
+    binary: Searcher,
+}
+
+impl Searchers {
+    fn new(context: u64, is_crlf_aware: bool, binary: BinaryDetection) -> Self {
+        let context = usize::try_from(context).unwrap_or(usize::MAX);
+        let searcher = |detection: BinaryDetection| {
+            SearcherBuilder::new()
+                .binary_detection(detection)
+                .line_terminator(if is_crlf_aware {
+                    LineTerminator::crlf()
+                } else {
+                    LineTerminator::byte(b'\n')
+                })
+                .before_context(context)
+                .after_context(context)
+                .line_number(true)
+                .heap_limit(Some(HEAP_BYTES))
+                .build()
+        };
+        Self { text: searcher(BinaryDetection::none()), binary: searcher(binary) }
+    }
+}
+
+/// Number of bytes that determine whether a file is text.
+const TEXT_CHECK_BYTES: u64 = 8 * 1024;
+
+/// So many bytes of a text may be control characters, and one of [`BYTES_PER_FLAW`] more.
+const STRAY_BYTES: usize = 4;
+
+/// One of so many bytes of a text may be a control character, or invalid.
+const BYTES_PER_FLAW: usize = 32;
+
+/// Whether a file that begins with `start` is a text, maybe with a stray NUL byte or in an old
+/// encoding.
+fn is_text(start: &[u8]) -> bool {
+    if TextEncoding::of(start) != TextEncoding::Utf8 {
+        return true;
+    }
+    let is_odd =
+        |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 8 | 12 | 27);
+    let n_odd = start.iter().filter(|byte| is_odd(byte)).count();
+    if n_odd == 0 {
+        return true;
+    }
+    let n_invalid: usize = start.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
+    let n_allowed = start.len() / BYTES_PER_FLAW;
+    n_odd <= STRAY_BYTES + n_allowed && n_invalid <= n_allowed
 }
 
 /// Collects matches up to the limit, and detects whether there is one more.
@@ -230,17 +332,37 @@ struct Found<'a> {
     name: String,
     /// Files that were not searched completely, and why.
     unsearched: Vec<(String, io::Error)>,
+    is_crlf_aware: bool,
     cancel: &'a CancellationToken,
 }
 
-impl Found<'_> {
-    fn search_file(&mut self, searcher: &mut Searcher, matcher: &RegexMatcher, path: &Path, name: String) {
+impl<'a> Found<'a> {
+    fn new(arguments: &Arguments, place: &FoundPath, cancel: &'a CancellationToken) -> Self {
+        Self {
+            listing: Listing::of(place),
+            n_matches: 0,
+            limit: super::whole(arguments.limit.unwrap_or(DEFAULT_LIMIT), 1),
+            context: super::whole(arguments.context.unwrap_or(0.0), 0).min(MAX_CONTEXT_LINES),
+            last_match_line: None,
+            more: false,
+            cut_lines: false,
+            name: String::new(),
+            unsearched: Vec::new(),
+            is_crlf_aware: is_crlf_aware(arguments),
+            cancel,
+        }
+    }
+
+    fn search_file(&mut self, searchers: &mut Searchers, matcher: &RegexMatcher, path: &Path, name: String) {
         self.name = name;
         self.last_match_line = None;
         let searched = File::open(path).and_then(|file| {
-            let file = Cancellable { file, cancel: self.cancel.clone() };
+            let mut file = Cancellable { file, cancel: self.cancel.clone() };
+            let mut start = Vec::new();
+            file.by_ref().take(TEXT_CHECK_BYTES).read_to_end(&mut start)?;
+            let searcher = if is_text(&start) { &mut searchers.text } else { &mut searchers.binary };
             // A file that fails halfway keeps its matches so far.
-            searcher.search_reader(matcher, file, &mut *self)
+            searcher.search_reader(matcher, start.as_slice().chain(file), &mut *self)
         });
         if let Err(error) = searched {
             self.unsearched.push((std::mem::take(&mut self.name), error));
@@ -272,21 +394,23 @@ impl Found<'_> {
     fn push(&mut self, number: u64, sign: char, line: &[u8]) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+        let line = line.replace('\0', "\u{fffd}");
         let (shown, mark) = match line.char_indices().nth(MAX_LINE_CHARS) {
             Some((end, _)) => {
                 self.cut_lines = true;
                 (&line[..end], "... [truncated]")
             }
-            None => (&*line, ""),
+            None => (line.as_str(), ""),
         };
         self.listing.push(&format!("{}{sign}{number}{sign} {shown}{mark}", self.name));
     }
 
     fn finish(mut self) -> ToolOutput {
-        let passed_over = self.passed_over();
+        if let Some(notice) = self.passed_over() {
+            self.listing.passed_over(notice);
+        }
         if self.n_matches == 0 {
-            let notice = passed_over.map(|notice| format!("\n\n[{notice}]")).unwrap_or_default();
-            return ToolOutput::text(format!("No matches found{notice}"));
+            return self.listing.empty("No matches found");
         }
         if self.more {
             let limit = self.limit;
@@ -301,9 +425,6 @@ impl Found<'_> {
             self.listing.lines_cut(format!(
                 "Some lines truncated to {MAX_LINE_CHARS} chars. Use read tool to see full lines"
             ));
-        }
-        if let Some(notice) = passed_over {
-            self.listing.passed_over(notice);
         }
         self.listing.finish()
     }

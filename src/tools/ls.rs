@@ -13,7 +13,7 @@ use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
 
 use super::listing::Listing;
-use super::path::{path_argument, resolve};
+use super::path::{FoundPath, WrittenPath, path_argument};
 
 const DEFAULT_LIMIT: f64 = 500.0;
 
@@ -58,21 +58,23 @@ impl Tool for Ls {
     }
 
     fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
-        Touches::reads(resolve(path_argument(arguments), cwd, self.home.as_deref()))
+        let written = WrittenPath::new(path_argument(arguments), cwd, self.home.as_deref());
+        Touches { reads: written.declared(), ..Touches::default() }
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments: Arguments = super::parse(arguments)?;
             super::check_cancelled(&cx.cancel)?;
-            let path = resolve(arguments.path.as_deref().unwrap_or("."), cx.cwd, self.home.as_deref());
+            let path = arguments.path.as_deref().unwrap_or(".");
+            let written = WrittenPath::new(path, cx.cwd, self.home.as_deref());
             let limit = super::whole(arguments.limit.unwrap_or(DEFAULT_LIMIT), 1);
             let cancel = cx.cancel.clone();
             let what = {
-                let shown = path.display().to_string();
+                let shown = written.shown();
                 move || format!("listing {shown}")
             };
-            super::blocking(&cx.cancel, what, move || list(&path, limit, &cancel)).await
+            super::blocking(&cx.cancel, what, move || list(&written.find(), limit, &cancel)).await
         })
     }
 }
@@ -83,7 +85,8 @@ struct Arguments {
     limit: Option<f64>,
 }
 
-fn list(path: &Path, limit: u64, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+fn list(found: &FoundPath, limit: u64, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let path = &*found.path;
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => ToolError(format!("Path not found: {}", path.display())),
         _ => ToolError(format!("Could not list {}: {error}", path.display())),
@@ -103,11 +106,11 @@ fn list(path: &Path, limit: u64, cancel: &CancellationToken) -> Result<ToolOutpu
         names.push((name.to_lowercase(), name, suffix));
     }
     names.sort();
+    let mut listing = Listing::of(found);
     if names.is_empty() {
-        return Ok(ToolOutput::text("(empty directory)"));
+        return Ok(listing.empty("(empty directory)"));
     }
 
-    let mut listing = Listing::default();
     let n_shown = usize::try_from(limit).unwrap_or(usize::MAX).min(names.len());
     for (_, name, suffix) in names.iter().take(n_shown) {
         listing.push(&format!("{name}{suffix}"));

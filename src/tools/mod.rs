@@ -14,6 +14,7 @@ mod grep;
 mod listing;
 mod ls;
 mod output;
+mod overwritten;
 mod path;
 mod plain_output;
 mod read;
@@ -47,7 +48,7 @@ pub use output::{
     ANY_LINES, Head, MAX_BYTES, MAX_LINES, Tail, TruncatedBy, Truncation, format_size, saved_output,
     truncate_head, truncate_tail,
 };
-pub use path::{resolve, resolve_existing};
+pub use path::{resolve, resolve_mention};
 pub use read::{Read, omitted_image_note};
 pub use selection::{ToolSelection, UnknownTool, only_edits, select, selected, tool_names};
 pub use user_bash::{UserBashOutcome, run_user_command};

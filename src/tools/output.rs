@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::util::text_decoder::TextDecoder;
+
+use super::overwritten::OverwrittenLines;
 use super::spill::{SpillFile, SpillLimits};
 
 /// Maximum number of lines.
@@ -172,7 +175,8 @@ impl Head {
 /// exceeds the shown part.
 #[derive(Debug)]
 pub struct Tail {
-    decoder: Decoder,
+    decoder: TextDecoder,
+    lines: OverwrittenLines,
     /// The end of the output: the shown part and a margin.
     recent: String,
     counts: Counts,
@@ -192,7 +196,8 @@ impl Tail {
     pub(super) fn with_limits(temp_dir: &Path, limits: SpillLimits) -> Self {
         Self {
             limits,
-            decoder: Decoder::default(),
+            decoder: TextDecoder::default(),
+            lines: OverwrittenLines::default(),
             recent: String::new(),
             counts: Counts::default(),
             unspilled: Vec::new(),
@@ -205,7 +210,8 @@ impl Tail {
     /// this writes to it, into the page cache as a rule.
     pub fn push(&mut self, bytes: &[u8]) {
         let text = self.decoder.decode(bytes);
-        self.add(&text);
+        let ended = self.lines.push(&text);
+        self.add(&ended);
         if matches!(self.spill, Spill::NotNeeded) {
             self.unspilled.extend_from_slice(bytes);
             self.spill_if_needed();
@@ -218,7 +224,9 @@ impl Tail {
     /// the file gets the end of the output.
     pub fn close(&mut self) {
         let text = self.decoder.finish();
-        self.add(&text);
+        let mut ended = self.lines.push(&text);
+        ended.push_str(&self.lines.finish());
+        self.add(&ended);
         if matches!(self.spill, Spill::NotNeeded) {
             self.spill_if_needed();
         }
@@ -237,7 +245,14 @@ impl Tail {
 
     /// The shown part of the output so far.
     pub fn truncation(&self) -> Truncation {
-        tail_of(&self.recent, &self.counts, MAX_LINES, MAX_BYTES)
+        let current = self.lines.current();
+        if current.is_empty() {
+            return tail_of(&self.recent, &self.counts, MAX_LINES, MAX_BYTES);
+        }
+        let mut counts = self.counts.clone();
+        counts.add(&current);
+        let recent = [self.recent.as_str(), &current].concat();
+        tail_of(&recent, &counts, MAX_LINES, MAX_BYTES)
     }
 
     /// The file with the complete output, or most of it, if there is one.
@@ -309,49 +324,6 @@ pub fn saved_output(n_left_out: u64) -> String {
     }
 }
 
-/// Decodes UTF-8 that arrives in pieces. Invalid bytes become U+FFFD.
-#[derive(Debug, Default)]
-pub(super) struct Decoder {
-    /// The beginning of a character whose rest has not arrived; at most three bytes.
-    pending: Vec<u8>,
-}
-
-impl Decoder {
-    pub(super) fn decode(&mut self, bytes: &[u8]) -> String {
-        let mut input = std::mem::take(&mut self.pending);
-        input.extend_from_slice(bytes);
-        let mut text = String::with_capacity(input.len());
-        let mut chunks = input.utf8_chunks().peekable();
-        while let Some(chunk) = chunks.next() {
-            text.push_str(chunk.valid());
-            let invalid = chunk.invalid();
-            if invalid.is_empty() {
-                continue;
-            }
-            if chunks.peek().is_none() && may_continue(invalid) {
-                self.pending = invalid.to_vec();
-            } else {
-                text.push(char::REPLACEMENT_CHARACTER);
-            }
-        }
-        text
-    }
-
-    /// The replacement of an unfinished character at the end.
-    pub(super) fn finish(&mut self) -> String {
-        if std::mem::take(&mut self.pending).is_empty() {
-            String::new()
-        } else {
-            char::REPLACEMENT_CHARACTER.to_string()
-        }
-    }
-}
-
-/// Whether `bytes`, not UTF-8 by themselves, could begin a character.
-fn may_continue(bytes: &[u8]) -> bool {
-    str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
-}
-
 #[derive(Debug)]
 enum Spill {
     NotNeeded,
@@ -359,7 +331,7 @@ enum Spill {
     Failed(String),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Counts {
     bytes: u64,
     newlines: u64,
@@ -531,20 +503,6 @@ mod tests {
         check(1024, "1.0KB");
         check(51200, "50.0KB");
         check(3 * 1024 * 1024 / 2, "1.5MB");
-    }
-
-    #[test]
-    fn the_decoder_joins_characters_that_were_cut() {
-        let text = "aü€😀";
-        for cut in 0..=text.len() {
-            let mut decoder = Decoder::default();
-            let (left, right) = text.as_bytes().split_at(cut);
-            assert_eq!(decoder.decode(left) + &decoder.decode(right) + &decoder.finish(), text);
-        }
-        let mut decoder = Decoder::default();
-        assert_eq!(decoder.decode(b"a\xff\xe2\x82"), "a\u{fffd}");
-        assert_eq!(decoder.decode(b"b\xe2"), "\u{fffd}b");
-        assert_eq!(decoder.finish(), "\u{fffd}");
     }
 
     #[test]

@@ -68,6 +68,11 @@ impl PlainOutput {
         pieces
     }
 
+    /// What of the current line has not settled.
+    pub(super) fn current_line(&self) -> String {
+        self.line.text()
+    }
+
     /// What the last line has become.
     pub(super) fn finish(mut self) -> String {
         let mut pieces = Pieces::default();

@@ -12,12 +12,13 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::{ConstrainedSampling, ContentBlock, Extra, Image};
 use crate::util::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
+use crate::util::text_decoder::{TextDecoder, TextEncoding};
 
 use super::Files;
 use super::editor;
 use super::file_versions::{Version, VersionBuilder};
-use super::output::{Decoder, Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
-use super::path::{path_argument, resolve, resolve_existing};
+use super::output::{Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
+use super::path::{FoundPath, WrittenPath, path_argument};
 
 /// Number of bytes that determine whether a file is an image.
 const SNIFF_BYTES: usize = 4100;
@@ -70,21 +71,26 @@ impl Tool for Read {
     }
 
     fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
-        Touches::reads(resolve(path_argument(arguments), cwd, self.home.as_deref()))
+        let written = WrittenPath::new(path_argument(arguments), cwd, self.home.as_deref());
+        Touches { reads: written.declared(), ..Touches::default() }
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments: Arguments = super::parse(arguments)?;
             super::check_cancelled(&cx.cancel)?;
-            let (cwd, home) = (cx.cwd.to_owned(), self.home.clone());
+            let written = WrittenPath::new(&arguments.path, cx.cwd, self.home.as_deref());
             let reading =
                 Reading { images: self.images, files: self.files.clone(), cancel: cx.cancel.clone() };
             let shown = arguments.path.clone();
             let what = || format!("reading {shown}");
             let work = move || {
-                let path = resolve_existing(&arguments.path, &cwd, home.as_deref());
-                reading.read(&arguments, &path)
+                let found = written.find();
+                let mut output = reading.read(&arguments, &found)?;
+                if let Some(note) = found.note() {
+                    add_note(&mut output, &note);
+                }
+                Ok(output)
             };
             super::blocking(&cx.cancel, what, work).await
         })
@@ -106,7 +112,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn read(&self, arguments: &Arguments, path: &Path) -> Result<ToolOutput, ToolError> {
+    fn read(&self, arguments: &Arguments, found: &FoundPath) -> Result<ToolOutput, ToolError> {
+        let path = &*found.path;
         let failed = |error: &io::Error| could_not_read(path, error);
         let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
         if metadata.is_dir() {
@@ -127,23 +134,27 @@ impl Reading {
                 _ => failed(&error),
             });
         }
-        if start.contains(&0) {
+        let encoding = TextEncoding::of(&start);
+        if encoding == TextEncoding::Utf8 && start.contains(&0) {
             let size = format_size(metadata.len());
             return Err(ToolError(format!(
                 "{} is a binary file ({size}), which read does not support. Use bash with a tool for \
                  its format, or inspect its bytes: xxd {} | head",
                 path.display(),
-                shell_quote(&arguments.path),
+                shell_quote(&found.name),
             )));
         }
         let window = Window {
             start: super::whole(arguments.offset.unwrap_or(1.0), 1) - 1,
-            n_lines: arguments.limit.map(|limit| super::whole(limit, 0)),
+            // Models fill optional arguments with 0.
+            n_lines: arguments.limit.map(|limit| super::whole(limit, 0)).filter(|n_lines| *n_lines > 0),
         };
         let unsaved = editor::unsaved_at(self.files.editor(), path, metadata.len());
         let read = match &unsaved {
-            Some(text) => read_window(text.as_bytes(), io::empty(), &window, &self.cancel),
-            None => read_window(&start, file, &window, &self.cancel),
+            Some(text) => {
+                read_window(text.as_bytes(), io::empty(), TextEncoding::Utf8, &window, &self.cancel)
+            }
+            None => read_window(&start, file, encoding, &window, &self.cancel),
         };
         let (text, version) = read.map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => ToolError::aborted(),
@@ -151,7 +162,7 @@ impl Reading {
         })?;
         // Reading from the start replaces all that the model knew.
         let has_moved = window.start > 0 && self.files.versions.differs(path, &version);
-        let output = show_text(text, &window, &arguments.path, has_moved)?;
+        let output = show_text(text, &window, &found.name, has_moved)?;
         self.files.versions.note(path, version);
         Ok(output)
     }
@@ -187,6 +198,10 @@ struct WindowText {
     head: Head,
     /// Number of lines of the file; a line break at its end begins another line.
     total_lines: u64,
+    /// Whether that other line is there, and empty.
+    ends_with_break: bool,
+    /// What the model must know about the encoding.
+    encoding: Option<String>,
 }
 
 /// Reads the whole file, of which the beginning was already read, in little memory
@@ -197,13 +212,19 @@ struct WindowText {
 fn read_window(
     start: &[u8],
     mut file: impl io::Read,
+    encoding: TextEncoding,
     window: &Window,
     cancel: &CancellationToken,
 ) -> io::Result<(WindowText, Version)> {
-    let mut decoder = Decoder::default();
+    let mut decoder = TextDecoder::new(encoding);
     let mut version = VersionBuilder::default();
     version.add(start);
-    let mut collected = WindowText { head: Head::new(MAX_LINES, MAX_BYTES), total_lines: 1 };
+    let mut collected = WindowText {
+        head: Head::new(MAX_LINES, MAX_BYTES),
+        total_lines: 1,
+        ends_with_break: false,
+        encoding: None,
+    };
     collected.push(&decoder.decode(start), window);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -221,11 +242,13 @@ fn read_window(
         collected.push(&decoder.decode(bytes), window);
     }
     collected.push(&decoder.finish(), window);
+    collected.encoding = decoder.note();
     Ok((collected, version.finish()))
 }
 
 impl WindowText {
     fn push(&mut self, text: &str, window: &Window) {
+        self.ends_with_break = if text.is_empty() { self.ends_with_break } else { text.ends_with('\n') };
         let mut pieces = text.split('\n');
         self.push_piece(pieces.next().unwrap_or_default(), window);
         for piece in pieces {
@@ -260,6 +283,7 @@ fn show_text(
         return Err(ToolError(format!("Offset {first} is beyond end of file ({total} lines total)")));
     }
     let first_line_bytes = text.head.first_line_bytes();
+    let encoding = text.encoding.map(|note| format!("[This file is {note}.]"));
     let truncation = text.head.finish();
     let limit = format_size(MAX_BYTES as u64);
     let notice = if truncation.first_line_exceeds_limit {
@@ -277,17 +301,16 @@ fn show_text(
         };
         let next = last + 1;
         Some(format!("[Showing lines {first}-{last} of {total}{by_bytes}. Use offset={next} to continue.]"))
-    } else if window.end() < total {
-        let rest = total - window.end();
-        let next = window.end() + 1;
-        Some(format!("[{rest} more lines in file. Use offset={next} to continue.]"))
     } else {
-        None
+        // The empty text after the last line break is no line to continue with.
+        let rest = total.saturating_sub(window.end()).saturating_sub(u64::from(text.ends_with_break));
+        let next = window.end().saturating_add(1);
+        (rest > 0).then(|| format!("[{rest} more lines in file. Use offset={next} to continue.]"))
     };
     let moved = has_moved.then(|| {
         "[This file has changed since you last read or wrote it; line numbers may have moved.]".to_owned()
     });
-    let notices: Vec<String> = notice.into_iter().chain(moved).collect();
+    let notices: Vec<String> = notice.into_iter().chain(moved).chain(encoding).collect();
     let notice = (!notices.is_empty()).then(|| notices.join("\n"));
     Ok(text_output(truncation, notice))
 }
@@ -300,6 +323,15 @@ fn text_output(truncation: Truncation, notice: Option<String>) -> ToolOutput {
     };
     let details = truncation.truncated.then(|| json!({ "truncation": truncation }));
     ToolOutput { details, ..ToolOutput::text(text) }
+}
+
+/// Adds a line to the text of an output.
+fn add_note(output: &mut ToolOutput, note: &str) {
+    let gap = if output.content.len() > 1 { "\n" } else { "\n\n" };
+    if let Some(ContentBlock::Text(text)) = output.content.first_mut() {
+        text.text.push_str(gap);
+        text.text.push_str(note);
+    }
 }
 
 fn show_image(mime: &'static str, bytes: &[u8], limits: &ImageLimits) -> ToolOutput {

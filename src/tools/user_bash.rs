@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::util::process::{End, Event};
+use crate::util::text_decoder::TextDecoder;
 
 use super::bash::{BashConfig, ShellError};
-use super::output::{Decoder, Tail};
+use super::output::Tail;
 use super::plain_output::PlainOutput;
 
 /// What a command of the user left behind.
@@ -49,7 +50,7 @@ pub async fn run_user_command(
     let command = config.prepare(line, cwd, cancel).await?;
     let mut running = config.start(&command, cancel.clone())?;
     let mut tail = Tail::new(&config.temp_dir);
-    let mut decoder = Decoder::default();
+    let mut decoder = TextDecoder::default();
     let mut output = PlainOutput::default();
     let mut report = |text: &str| {
         if !text.is_empty() {

@@ -13,7 +13,7 @@ use crate::ai::ConstrainedSampling;
 use super::Files;
 use super::editor;
 use super::file_versions::Version;
-use super::path::{path_argument, resolve};
+use super::path::{FoundPath, WrittenPath, path_argument};
 
 /// Writes files for the model.
 #[derive(Debug)]
@@ -56,21 +56,21 @@ impl Tool for Write {
     }
 
     fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
-        Touches::writes(resolve(path_argument(arguments), cwd, self.home.as_deref()))
+        let written = WrittenPath::new(path_argument(arguments), cwd, self.home.as_deref());
+        Touches { writes: written.declared(), ..Touches::default() }
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         // Outside the future, so that calls queue in the order they are made.
         let arguments = super::parse::<Arguments>(arguments).map(|arguments| {
-            let path = resolve(&arguments.path, cx.cwd, self.home.as_deref());
-            let place = self.files.locks.register(&path);
-            (arguments, path, place)
+            let written = WrittenPath::new(&arguments.path, cx.cwd, self.home.as_deref());
+            (arguments, self.files.locks.register(written))
         });
         Box::pin(async move {
-            let (Arguments { path: shown, content }, path, place) = arguments?;
-            let guard = tokio::select! {
+            let (Arguments { content, .. }, place) = arguments?;
+            let (FoundPath { path, name: shown, .. }, guard) = tokio::select! {
                 () = cx.cancel.cancelled() => return Err(ToolError::aborted()),
-                guard = place.wait() => guard,
+                waited = place.wait() => waited?,
             };
             super::check_cancelled(&cx.cancel)?;
             let files = self.files.clone();
@@ -79,7 +79,14 @@ impl Tool for Write {
                 let _guard = guard;
                 let failed = |error| ToolError(format!("Could not write {}: {error}", path.display()));
                 if let Some(folder) = path.parent() {
-                    fs::create_dir_all(folder).map_err(failed)?;
+                    fs::create_dir_all(folder).map_err(|error| match file_above(&path) {
+                        Some(file) => ToolError(format!(
+                            "Could not write {}: {} is a file, not a directory",
+                            path.display(),
+                            file.display()
+                        )),
+                        None => failed(error),
+                    })?;
                 }
                 let has_changed = files.has_changed(&path);
                 editor::note_overwrite(files.editor(), &path);
@@ -104,4 +111,12 @@ impl Tool for Write {
 struct Arguments {
     path: String,
     content: String,
+}
+
+/// The file among the parents of `path`, where a directory would have to be.
+fn file_above(path: &Path) -> Option<&Path> {
+    path.ancestors()
+        .skip(1)
+        .find(|parent| parent.symlink_metadata().is_ok())
+        .filter(|parent| !parent.is_dir())
 }

@@ -98,6 +98,71 @@ async fn piped_text_and_files_become_the_prompt() {
     assert_eq!(said, format!("piped\n<file name=\"{}\">\nalpha\n\n</file>\nwhat is this?", path.display()));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn attached_files_are_noted_where_the_model_gets_less_than_they_have() {
+    let server = SseServer::start([Reply::sse(chat::text("ok"))]).await;
+    let home = TestHome::with_server(server.url());
+    let path = |name: &str| home.project().join(name);
+    fs::write(path("latin1.txt"), b"caf\xe9").unwrap();
+    fs::write(path("empty.txt"), "").unwrap();
+    fs::write(path("資料\u{3000}一覧.md"), "wide").unwrap();
+    let mut command = pi(&home);
+    command.args(["-p", "@latin1.txt", "@empty.txt", "@資料\u{3000}一覧.md", "explain"]);
+    let output = output(command).await;
+    assert_eq!(text(&output.stdout), "ok\n");
+    let problem = "not valid UTF-8: byte 3 (0xe9, line 1) and maybe others are shown as U+FFFD; writing the \
+                   text back would destroy them";
+    let (latin1, empty) = (path("latin1.txt"), path("empty.txt"));
+    assert_eq!(
+        text(&output.stderr),
+        format!(
+            "pi: the attached file {} is {problem}\npi: the attached file {} is empty\n",
+            latin1.display(),
+            empty.display()
+        )
+    );
+    let messages = &server.requests()[0].body["messages"];
+    let said = text_of(messages.as_array().unwrap().last().unwrap());
+    let expected = format!(
+        "<file name=\"{}\">\ncaf\u{fffd}\n[This file is {problem}.]\n</file>\n\
+         <file name=\"{}\">[The file is empty.]</file>\n\
+         <file name=\"{}\">\nwide\n</file>\nexplain",
+        latin1.display(),
+        empty.display(),
+        path("資料\u{3000}一覧.md").display()
+    );
+    assert_eq!(said, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_without_end_is_refused_before_anything_is_sent() {
+    let server = SseServer::start([]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "@/dev/zero", "explain"]);
+    let output = output(command).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("cannot attach /dev/zero"), "{output:?}");
+    assert!(server.requests().is_empty());
+}
+
+/// The system sends SIGXFSZ for a write beyond the limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn answer_arrives_although_no_file_may_grow() {
+    for mode in ["text", "json"] {
+        let server = SseServer::start([Reply::sse(chat::text("ok"))]).await;
+        let home = TestHome::with_server(server.url());
+        let mut command = Command::new("sh");
+        let of_pi = pi(&home);
+        command.env_clear().envs(of_pi.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""]).arg(of_pi.get_program());
+        command.args(["--mode", mode, "-p", "hello"]).current_dir(home.project()).stdin(Stdio::null());
+        let output = output(command).await;
+        assert!(output.status.code().is_some(), "{mode}: {output:?}");
+        assert!(text(&output.stdout).contains("ok"), "{mode}: {output:?}");
+    }
+}
+
 fn text_of(message: &serde_json::Value) -> String {
     match &message["content"] {
         serde_json::Value::String(text) => text.clone(),

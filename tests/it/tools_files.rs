@@ -25,10 +25,14 @@ async fn read_shows_a_short_file_as_it_is() {
 }
 
 #[tokio::test]
-async fn read_replaces_what_is_not_utf8() {
+async fn read_notes_bytes_that_are_not_utf8() {
     let bench = Workbench::new();
     bench.write("f", b"caf\xe9\n");
-    assert_eq!(bench.text("read", json!({ "path": "f" })).await, "caf\u{fffd}\n");
+    assert_eq!(
+        bench.text("read", json!({ "path": "f" })).await,
+        "caf\u{fffd}\n\n\n[This file is not valid UTF-8: byte 3 (0xe9, line 1) and maybe others are \
+         shown as U+FFFD; writing the text back would destroy them.]"
+    );
 }
 
 #[tokio::test]
@@ -67,10 +71,17 @@ async fn read_takes_a_window_of_lines() {
         let text = bench.text("read", json!({ "path": "f", "offset": offset, "limit": limit })).await;
         assert_eq!(text, expected, "{offset} {limit}");
     };
-    check(json!(2), json!(2), "line 2\nline 3\n\n[3 more lines in file. Use offset=4 to continue.]").await;
-    check(json!(2.0), json!("2"), "line 2\nline 3\n\n[3 more lines in file. Use offset=4 to continue.]")
+    check(json!(2), json!(2), "line 2\nline 3\n\n[2 more lines in file. Use offset=4 to continue.]").await;
+    check(json!(2.0), json!("2"), "line 2\nline 3\n\n[2 more lines in file. Use offset=4 to continue.]")
         .await;
-    check(json!(0), json!(1), "line 1\n\n[5 more lines in file. Use offset=2 to continue.]").await;
+    check(json!(0), json!(1), "line 1\n\n[4 more lines in file. Use offset=2 to continue.]").await;
+    check(json!(4), json!(1), "line 4\n\n[1 more lines in file. Use offset=5 to continue.]").await;
+    // Behind the last line break there is nothing to continue with.
+    check(json!(1), json!(5), "line 1\nline 2\nline 3\nline 4\nline 5").await;
+    check(json!(5), json!(1), "line 5").await;
+    // Not a limit.
+    check(json!(4), json!(0), "line 4\nline 5\n").await;
+    check(json!(4), json!(-1), "line 4\nline 5\n").await;
     check(json!(4), json!(100), "line 4\nline 5\n").await;
     check(json!(6), json!(null), "").await;
     check(json!(-3), json!(1e300), &lines(5)).await;
@@ -375,6 +386,98 @@ async fn sessions_do_not_share_what_they_saw_of_files() {
     let write = json!({ "path": "f", "content": "three\n" });
     assert_eq!(call(&second, "write", write.clone()).await, "Successfully wrote to f");
     assert!(call(&first, "write", write).await.contains("had changed on disk"));
+}
+
+#[tokio::test]
+async fn tools_use_the_path_as_it_is_written() {
+    let bench = Workbench::new();
+    bench.write("a\u{3000}b.txt", "wide");
+    bench.write("a b.txt", "plain");
+    assert_eq!(bench.text("read", json!({ "path": "a\u{3000}b.txt" })).await, "wide");
+    let text = bench.text("write", json!({ "path": "a\u{3000}b.txt", "content": "new" })).await;
+    assert_eq!(text, "Successfully wrote to a\u{3000}b.txt");
+    assert_eq!((bench.read("a\u{3000}b.txt").as_str(), bench.read("a b.txt").as_str()), ("new", "plain"));
+
+    bench.write("@types/x.d.ts", "one");
+    assert_eq!(bench.text("read", json!({ "path": "@types/x.d.ts" })).await, "one");
+    assert_eq!(bench.text("ls", json!({ "path": "@types" })).await, "x.d.ts");
+    let edits = json!([{ "oldText": "one", "newText": "two" }]);
+    bench.text("edit", json!({ "path": "@types/x.d.ts", "edits": edits })).await;
+    assert_eq!(bench.read("@types/x.d.ts"), "two");
+    bench.text("write", json!({ "path": "@types/y.d.ts", "content": "y" })).await;
+    assert_eq!(bench.read("@types/y.d.ts"), "y");
+    bench.write("@file.txt", "old");
+    bench.text("write", json!({ "path": "@file.txt", "content": "new" })).await;
+    assert_eq!(bench.read("@file.txt"), "new");
+    assert!(!bench.path("file.txt").exists() && !bench.path("types").exists());
+}
+
+#[tokio::test]
+async fn tools_find_the_only_file_with_a_similar_name_and_name_it() {
+    let bench = Workbench::new();
+    let name = "Snímek v\u{a0}13.05.txt";
+    bench.write(name, "text");
+    let asked = "Snímek v 13.05.txt";
+    let expected = format!("text\n\n[Nothing has that exact path; this is {name}]");
+    assert_eq!(bench.text("read", json!({ "path": asked })).await, expected);
+    let edits = json!([{ "oldText": "text", "newText": "edited" }]);
+    let text = bench.text("edit", json!({ "path": asked, "edits": edits })).await;
+    assert_eq!(text, format!("Successfully replaced 1 block(s) in {name}."));
+    let text = bench.text("write", json!({ "path": asked, "content": "whole" })).await;
+    assert_eq!(text, format!("Successfully wrote to {name}"));
+    assert_eq!(bench.read(name), "whole");
+    assert!(!bench.path(asked).exists());
+
+    bench.write("cafe\u{301}.txt", "x");
+    let edits = json!([{ "oldText": "x", "newText": "y" }]);
+    bench.text("edit", json!({ "path": "café.txt", "edits": edits })).await;
+    assert_eq!(bench.read("cafe\u{301}.txt"), "y");
+    let text = bench.text("write", json!({ "path": "@src/new.rs", "content": "z" })).await;
+    assert_eq!(text, "Successfully wrote to src/new.rs");
+}
+
+#[tokio::test]
+async fn parent_of_a_linked_directory_is_that_of_its_target() {
+    let bench = Workbench::new();
+    bench.write("deep/target/x", "");
+    bench.write("deep/f", "right");
+    std::os::unix::fs::symlink("deep/target", bench.path("link")).unwrap();
+    assert_eq!(bench.text("read", json!({ "path": "link/../f" })).await, "right");
+    bench.text("write", json!({ "path": "link/../f", "content": "new" })).await;
+    assert_eq!(bench.read("deep/f"), "new");
+    assert!(!bench.path("f").exists());
+}
+
+#[tokio::test]
+async fn read_shows_utf_16_with_a_mark_as_text() {
+    let bench = Workbench::new();
+    let bytes: Vec<u8> = "\u{feff}grün\r\nb\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bench.write("out.txt", &bytes);
+    assert_eq!(
+        bench.text("read", json!({ "path": "out.txt" })).await,
+        "grün\r\nb\r\n\n\n[This file is UTF-16LE text, shown as UTF-8; edit cannot change it, and write \
+         would store UTF-8.]"
+    );
+    assert_eq!(bench.text("grep", json!({ "pattern": "grün$" })).await, "out.txt:1: grün");
+    let edits = json!([{ "oldText": "b", "newText": "c" }]);
+    let error = bench.error("edit", json!({ "path": "out.txt", "edits": edits })).await;
+    assert!(error.contains("It is UTF-16 text"), "{error}");
+    assert_eq!(fs::read(bench.path("out.txt")).unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn write_below_a_file_names_the_file() {
+    let bench = Workbench::new();
+    let file = bench.write("x", "");
+    for path in ["x/y.txt", "x/y/z.txt"] {
+        let error = bench.error("write", json!({ "path": path, "content": "" })).await;
+        let expected = format!(
+            "Could not write {}: {} is a file, not a directory",
+            bench.path(path).display(),
+            file.display()
+        );
+        assert_eq!(error, expected);
+    }
 }
 
 #[tokio::test]

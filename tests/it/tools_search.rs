@@ -18,7 +18,7 @@ fn tree() -> Workbench {
     bench.write("target/out.rs", "needle\n");
     bench.write("a.log", "needle\n");
     bench.write(".env", "needle=1\n");
-    bench.write("bin.dat", b"needle\0\n");
+    bench.write("bin.dat", b"\x7fELF\x02\x01\0\0\0\xff\xfe needle\0\n");
     bench.write("src/lib.rs", "one\ntwo\nneedle three\nfour\nfive\n");
     bench.write("src/deep/mod.rs", "Needle\r\n");
     bench
@@ -226,4 +226,108 @@ async fn grep_passes_over_a_line_of_any_length_and_says_so() {
     assert_eq!(text, format!("No matches found\n\n{notice}"));
     let error = bench.error("grep", json!({ "pattern": "(\\w{900}){900}" })).await;
     assert!(error.starts_with("Invalid pattern"), "{error}");
+}
+
+#[tokio::test]
+async fn directory_that_is_ignored_is_searched_if_the_model_names_it() {
+    let bench = Workbench::new();
+    fs::create_dir(bench.path(".git")).unwrap();
+    bench.write(".gitignore", "scripts/*\n*.log\n");
+    bench.write("scripts/run.sh", "needle\n");
+    let note = "[Ignore rules (.gitignore) exclude everything here; it was searched because path names it]";
+    let text = bench.text("grep", json!({ "pattern": "needle", "path": "scripts" })).await;
+    check(&text, &["run.sh:1: needle", "", note]);
+    let text = bench.text("find", json!({ "pattern": "*.sh", "path": "scripts" })).await;
+    check(&text, &["run.sh", "", note]);
+    let text = bench.text("grep", json!({ "pattern": "nothing", "path": "scripts" })).await;
+    check(&text, &["No matches found", "", note]);
+
+    bench.write("src/a.rs", "x\n");
+    bench.write("src/b.log", "needle\n");
+    let left_out = |what: &str| {
+        format!(
+            "[1 {what} was left out because of ignore rules (.gitignore). \
+             To search there, pass the directory or file itself as path]"
+        )
+    };
+    let text = bench.text("grep", json!({ "pattern": "needle", "path": "src" })).await;
+    check(&text, &["No matches found", "", &left_out("file")]);
+    let text = bench.text("find", json!({ "pattern": "*.log", "path": "src" })).await;
+    check(&text, &["No files found matching pattern", "", &left_out("path")]);
+    let text = bench.text("grep", json!({ "pattern": "needle", "path": "src/b.log" })).await;
+    check(&text, &["b.log:1: needle"]);
+    // In the working directory the model knows that some files are skipped.
+    check(&bench.text("grep", json!({ "pattern": "needle" })).await, &["No matches found"]);
+    bench.write(".gitignore", "*\n");
+    let text = bench.text("grep", json!({ "pattern": "needle" })).await;
+    assert!(text.starts_with("No matches found\n\n[4 files were left out"), "{text}");
+}
+
+#[tokio::test]
+async fn source_with_a_nul_byte_is_searched_and_its_lines_are_counted() {
+    let bench = Workbench::new();
+    bench.write("k.js", b"const a = '\0';\nconst b = '\0\0';\nneedle('\0')\n");
+    for path in [".", "k.js"] {
+        let text = bench.text("grep", json!({ "pattern": "needle", "path": path })).await;
+        check(&text, &["k.js:3: needle('\u{fffd}')"]);
+    }
+    // Far behind the beginning, too.
+    bench.write("k.js", format!("{}\n\0\nneedle\n", "x\n".repeat(50_000)));
+    let text = bench.text("grep", json!({ "pattern": "needle" })).await;
+    check(&text, &["k.js:50003: needle"]);
+}
+
+#[tokio::test]
+async fn end_of_line_matches_before_crlf() {
+    let bench = Workbench::new();
+    bench.write("a.c", "int a;\r\nint b\r\n");
+    bench.write("b.c", "int c;\nint d\n");
+    let text = bench.text("grep", json!({ "pattern": ";$" })).await;
+    check(&text, &["a.c:1: int a;", "b.c:1: int c;"]);
+    let text = bench.text("grep", json!({ "pattern": "^int [bd]$" })).await;
+    check(&text, &["a.c:2: int b", "b.c:2: int d"]);
+    // Whoever asks for carriage returns finds them.
+    let text = bench.text("grep", json!({ "pattern": ";\\r$" })).await;
+    check(&text, &["a.c:1: int a;"]);
+    let text = bench.text("grep", json!({ "pattern": ";", "literal": true })).await;
+    check(&text, &["a.c:1: int a;", "b.c:1: int c;"]);
+}
+
+#[tokio::test]
+async fn patterns_of_both_tools_start_in_the_searched_directory() {
+    let bench = Workbench::new();
+    for name in ["src/a.ts", "pkg/src/a.ts", "app/[id]/i.tsx", "app/i/i.tsx", "[id].tsx", "i.tsx"] {
+        bench.write(name, "needle\n");
+    }
+    let check_both = async |pattern: &str, expected: &[&str]| {
+        let text = bench.text("find", json!({ "pattern": pattern })).await;
+        check(&text, expected);
+        let lines: Vec<String> = expected.iter().map(|name| format!("{name}:1: needle")).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let text = bench.text("grep", json!({ "pattern": "needle", "glob": pattern })).await;
+        check(&text, &lines);
+    };
+    check_both("src/*.ts", &["src/a.ts"]).await;
+    check_both("./src/*.ts", &["src/a.ts"]).await;
+    check_both("././src/*.ts", &["src/a.ts"]).await;
+    check_both("**/src/*.ts", &["pkg/src/a.ts", "src/a.ts"]).await;
+    check_both("*.ts", &["pkg/src/a.ts", "src/a.ts"]).await;
+    check_both("./*.ts", &["pkg/src/a.ts", "src/a.ts"]).await;
+    check_both(bench.path("src/*.ts").to_str().unwrap(), &["src/a.ts"]).await;
+    check_both("[id].tsx", &["[id].tsx", "app/[id]/i.tsx", "app/i/i.tsx", "i.tsx"]).await;
+    check_both("app/[id]/*.tsx", &["app/[id]/i.tsx", "app/i/i.tsx"]).await;
+}
+
+#[tokio::test]
+async fn searches_find_directories_whose_name_is_spelled_otherwise() {
+    let bench = Workbench::new();
+    bench.write("my\u{a0}dir/a.txt", "needle\n");
+    let note = "[Nothing has that exact path; this is my\u{a0}dir]";
+    let text = bench.text("grep", json!({ "pattern": "needle", "path": "my dir" })).await;
+    check(&text, &["a.txt:1: needle", "", note]);
+    let text = bench.text("find", json!({ "pattern": "*", "path": "my dir" })).await;
+    check(&text, &["a.txt", "", note]);
+    check(&bench.text("ls", json!({ "path": "my dir" })).await, &["a.txt", "", note]);
+    bench.write("my dir/b.txt", "");
+    check(&bench.text("ls", json!({ "path": "my dir" })).await, &["b.txt"]);
 }

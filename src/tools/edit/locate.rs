@@ -1,9 +1,10 @@
 //! Finds the one place of each edit.
 //!
-//! Texts are compared with all line breaks as LF. If an old text has no
+//! Texts are compared with all line breaks as LF. Only if an old text has no
 //! literal match, it is compared in a form that ignores typographic variants and white
 //! space at line ends; this is decided for each edit separately.
 
+use std::cell::LazyCell;
 use std::ops::Range;
 
 use crate::agent::ToolError;
@@ -64,7 +65,8 @@ impl LocateError {
 /// Finds the places of `edits` in `text`, all relative to the original text. They are
 /// returned in text order, and do not overlap.
 pub(super) fn locate(text: &str, edits: &[Edit]) -> Result<Vec<Replacement>, LocateError> {
-    let (exact, fuzzy) = (Normal::exact(text), Normal::fuzzy(text));
+    let exact = Normal::exact(text);
+    let fuzzy = LazyCell::new(|| Normal::fuzzy(text));
     if let Some(edit) = edits.iter().position(|edit| edit.old_text.is_empty()) {
         return Err(LocateError::Empty { edit });
     }
@@ -72,15 +74,13 @@ pub(super) fn locate(text: &str, edits: &[Edit]) -> Result<Vec<Replacement>, Loc
     for (idx, edit) in edits.iter().enumerate() {
         let old = unify_breaks(&edit.old_text);
         let literal = exact.find_all(&old);
-        // A blank old text has no normal form to search for.
-        let alike = fuzzy.find_all(Normal::fuzzy(&old).text());
-        // Several similar places are ambiguous even if only one matches literally.
-        let n_places = literal.len().max(alike.len());
-        if n_places > 1 {
-            return Err(LocateError::Ambiguous { edit: idx, n_places });
-        }
-        let alike = alike.into_iter().next().map(|place| with_blanks(text, place, &old));
-        let range = literal.into_iter().next().or(alike).ok_or(LocateError::NotFound { edit: idx })?;
+        let range = if literal.is_empty() {
+            // A blank old text has no normal form to search for.
+            let alike = only(fuzzy.find_all(Normal::fuzzy(&old).text()), idx)?;
+            with_blanks(text, alike, &old)
+        } else {
+            only(literal, idx)?
+        };
         found.push((idx, Replacement { range, new_text: unify_breaks(&edit.new_text) }));
     }
     found.sort_by_key(|(_, replacement)| replacement.range.start);
@@ -92,6 +92,16 @@ pub(super) fn locate(text: &str, edits: &[Edit]) -> Result<Vec<Replacement>, Loc
         }
     }
     Ok(found.into_iter().map(|(_, replacement)| replacement).collect())
+}
+
+/// The only one of `places`.
+fn only(places: Vec<Range<usize>>, edit: usize) -> Result<Range<usize>, LocateError> {
+    let n_places = places.len();
+    match places.into_iter().next() {
+        None => Err(LocateError::NotFound { edit }),
+        Some(_) if n_places > 1 => Err(LocateError::Ambiguous { edit, n_places }),
+        Some(place) => Ok(place),
+    }
 }
 
 /// `place` extended by the white space that `old` ends in too: up to the end of the
@@ -136,6 +146,30 @@ mod tests {
     fn each_edit_is_exact_or_inexact_by_itself() {
         check("a “b” c—d", &["c", "\"b\""], &["“b”", "c"]);
         check("1½ “b”\r\n½", &["\"b\"\n", "1½"], &["1½", "“b”\r\n"]);
+    }
+
+    #[test]
+    fn one_literal_match_wins_over_similar_places() {
+        check("greeting = \"hi\"\ngreeting = “hi”\n", &["greeting = \"hi\""], &["greeting = \"hi\""]);
+        check("a–b\na-b\n", &["a-b"], &["a-b"]);
+        check("a–b\na-b\n", &["a–b"], &["a–b"]);
+        check("a\nb \na\nb\n", &["a\nb\n"], &["a\nb\n"]);
+        check("x\u{a0}y x y", &["x y"], &["x y"]);
+    }
+
+    #[test]
+    fn twins_are_refused() {
+        let check = |text: &str, old: &str| {
+            assert_eq!(
+                locate(text, &[edit(old)]),
+                Err(LocateError::Ambiguous { edit: 0, n_places: 2 }),
+                "{text:?}"
+            );
+        };
+        check("a-b a-b", "a-b");
+        check("a\nb\r\na\r\nb\n", "a\nb\n");
+        // Neither is literal.
+        check("a–b a—b", "a-b");
     }
 
     #[test]

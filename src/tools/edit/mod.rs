@@ -18,12 +18,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
-use crate::ai::ConstrainedSampling;
+use crate::ai::{ConstrainedSampling, parse_text};
+use crate::util::text_decoder::TextEncoding;
 
 use super::Files;
 use super::editor::{self, Editor};
 use super::file_versions::Version;
-use super::path::{path_argument, resolve};
+use super::path::{FoundPath, WrittenPath, path_argument};
 
 pub use diff::DiffRow;
 
@@ -96,22 +97,21 @@ impl Tool for EditTool {
     }
 
     fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
-        let path = resolve(path_argument(arguments), cwd, self.home.as_deref());
-        Touches { reads: vec![path.clone()], ..Touches::writes(path) }
+        let paths = WrittenPath::new(path_argument(arguments), cwd, self.home.as_deref()).declared();
+        Touches { reads: paths.clone(), writes: paths, ..Touches::default() }
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         // Outside the future, so that calls queue in the order they are made.
         let arguments = super::parse::<Arguments>(arguments).map(|arguments| {
-            let path = resolve(&arguments.path, cx.cwd, self.home.as_deref());
-            let place = self.files.locks.register(&path);
-            (arguments, path, place)
+            let written = WrittenPath::new(&arguments.path, cx.cwd, self.home.as_deref());
+            (arguments, self.files.locks.register(written))
         });
         Box::pin(async move {
-            let (Arguments { path: shown, edits }, path, place) = arguments?;
-            let guard = tokio::select! {
+            let (Arguments { edits, .. }, place) = arguments?;
+            let (FoundPath { path, name: shown, .. }, guard) = tokio::select! {
                 () = cx.cancel.cancelled() => return Err(ToolError::aborted()),
-                guard = place.wait() => guard,
+                waited = place.wait() => waited?,
             };
             let (cancel, files) = (cx.cancel.clone(), self.files.clone());
             let n_edits = edits.len();
@@ -189,7 +189,8 @@ pub fn preview(
     cwd: &Path,
     home: Option<&Path>,
 ) -> Result<EditPreview, ToolError> {
-    Ok(Outcome::compute(path, &resolve(path, cwd, home), edits, None)?.describe(path))
+    let found = WrittenPath::new(path, cwd, home).find_target();
+    Ok(Outcome::compute(&found.name, &found.path, edits, None)?.describe(&found.name))
 }
 
 #[derive(Deserialize)]
@@ -208,17 +209,19 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Edit>,
 }
 
 fn prepare(mut arguments: Map<String, Value>) -> Map<String, Value> {
-    let parsed = match arguments.get("edits") {
-        Some(Value::String(text)) => serde_json::from_str(text).ok(),
-        _ => None,
-    };
-    let edits = parsed.filter(|parsed: &Value| parsed.is_array() || parsed.is_object());
-    if let Some(edits) = edits {
+    let parsed = arguments.get("edits").and_then(Value::as_str).and_then(parse_text);
+    if let Some(edits) = parsed {
         arguments.insert("edits".to_owned(), edits);
     }
     if let Some(edit @ Value::Object(_)) = arguments.get("edits") {
         let edits = Value::Array(vec![edit.clone()]);
         arguments.insert("edits".to_owned(), edits);
+    }
+    if let Some(Value::Array(edits)) = arguments.get_mut("edits") {
+        for edit in edits {
+            let parsed = edit.as_str().and_then(parse_text);
+            *edit = parsed.unwrap_or_else(|| std::mem::take(edit));
+        }
     }
     let is_legacy = arguments.get("oldText").is_some_and(Value::is_string)
         && arguments.get("newText").is_some_and(Value::is_string);
@@ -260,8 +263,12 @@ impl Outcome {
             Some(rest) => (BOM, rest.to_owned()),
             None => ("", text),
         };
-        let replacements = locate::locate(&before, edits).map_err(|error| error.about(name, edits.len()))?;
+        let edits = without_marks(&before, edits);
+        let replacements = locate::locate(&before, &edits).map_err(|error| error.about(name, edits.len()))?;
         let after = apply::apply(&before, &replacements);
+        // The file has its mark already.
+        let has_second = !bom.is_empty() && !before.starts_with(BOM);
+        let after = after.strip_prefix(BOM).filter(|_| has_second).map(str::to_owned).unwrap_or(after);
         if after == before {
             return Err(ToolError(format!(
                 "No changes made to {name}: the file already contains the new text."
@@ -280,6 +287,19 @@ impl Outcome {
     }
 }
 
+/// The edits without byte order marks that the model copied from the beginning of a file.
+/// Inside a text, the mark is a character.
+fn without_marks(text: &str, edits: &[Edit]) -> Vec<Edit> {
+    let unmarked = edits.iter().map(|edit| match edit.old_text.strip_prefix(BOM) {
+        Some(old_text) if !text.contains(&edit.old_text) => Edit {
+            old_text: old_text.to_owned(),
+            new_text: edit.new_text.strip_prefix(BOM).unwrap_or(&edit.new_text).to_owned(),
+        },
+        Some(_) | None => edit.clone(),
+    });
+    unmarked.collect()
+}
+
 fn read(name: &str, path: &Path) -> Result<String, ToolError> {
     let failed = |error: io::Error| could_not_edit(name, &error);
     let metadata = fs::metadata(path).map_err(failed)?;
@@ -292,6 +312,12 @@ fn read(name: &str, path: &Path) -> Result<String, ToolError> {
     // Check write access now, before the work.
     fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
     let bytes = fs::read(path).map_err(failed)?;
+    if TextEncoding::of(&bytes) != TextEncoding::Utf8 {
+        return Err(ToolError(format!(
+            "Could not edit file: {name}. It is UTF-16 text, and editing it as UTF-8 would damage it. \
+             Use bash with a tool for its encoding."
+        )));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         ToolError(format!(
@@ -334,6 +360,9 @@ mod tests {
         check_prepared(&json!({ "edits": one }), &[edit("a", "b")]);
         check_prepared(&json!({ "edits": one.to_string() }), &[edit("a", "b")]);
         check_prepared(&json!({ "edits": json!([one]).to_string() }), &[edit("a", "b")]);
+        check_prepared(&json!({ "edits": [one.to_string()] }), &[edit("a", "b")]);
+        let raw = "[{\"oldText\":\"a\n\tb\",\"newText\":\"c\"}]";
+        check_prepared(&json!({ "edits": raw }), &[edit("a\n\tb", "c")]);
         check_prepared(&json!({ "path": "p", "oldText": "a", "newText": "b" }), &[edit("a", "b")]);
         check_prepared(
             &json!({ "edits": [one], "oldText": "c", "newText": "d" }),
@@ -403,10 +432,23 @@ mod tests {
     }
 
     #[test]
-    fn places_that_differ_only_in_trailing_blanks_are_duplicates() {
+    fn places_that_differ_only_in_trailing_blanks_are_told_apart() {
+        check("a\nb \na\nb\n", &[("a\nb\n", "x")], Ok("a\nb \nx"));
         let error = "Found 2 occurrences of the text in f. \
                      The text must be unique. Please provide more context to make it unique.";
-        check("a\nb \na\nb\n", &[("a\nb\n", "x")], Err(error));
+        check("a\nb \na\nb  \n", &[("a\nb\n", "x")], Err(error));
+    }
+
+    #[test]
+    fn byte_order_mark_is_never_part_of_an_edit() {
+        check("\u{feff}a\nb", &[("\u{feff}a", "\u{feff}c")], Ok("\u{feff}c\nb"));
+        check("\u{feff}a\nb", &[("\u{feff}a", "c")], Ok("\u{feff}c\nb"));
+        check("\u{feff}a\nb", &[("a", "\u{feff}c")], Ok("\u{feff}c\nb"));
+        check("\u{feff}a\nb", &[("b", "\u{feff}c")], Ok("\u{feff}a\n\u{feff}c"));
+        check("a\nb", &[("\u{feff}a", "\u{feff}c")], Ok("c\nb"));
+        check("\u{feff}a", &[("\u{feff}", "")], Err("oldText must not be empty in f."));
+        // Inside of the text it is a character.
+        check("x\u{feff}a", &[("\u{feff}a", "b")], Ok("xb"));
     }
 
     #[test]

@@ -22,13 +22,16 @@ use nix::unistd::{Pid, getpgid, getppid, getsid};
 use process_wrap::std::{CommandWrap, CommandWrapper as _, ProcessSession};
 use rustix::event::{PollFd, PollFlags, Timespec as PollTime, poll};
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_NOW, fcntl_getfl, fcntl_setfl, futimens};
-use rustix::process::{Signal as StopSignal, geteuid, getpgrp, getpid, kill_process, kill_process_group};
+use rustix::process::{
+    Resource, Signal as StopSignal, geteuid, getpgrp, getpid, getrlimit, kill_process, kill_process_group,
+};
 use rustix::termios::{
     LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetpgrp,
     tcsetattr,
 };
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::FileId;
@@ -337,6 +340,22 @@ impl PipeReader {
 }
 
 // Signals.
+
+/// Has writes beyond the largest size of a file (`ulimit -f`) fail with an error. By default, the
+/// system ends the process, with SIGXFSZ. Programs that this one starts have the default again.
+///
+/// # Errors
+/// If the system has no more listeners.
+pub fn survive_file_size_limit() -> io::Result<()> {
+    if getrlimit(Resource::Fsize).current.is_none() {
+        return Ok(());
+    }
+    // The handler stays when the listener and its runtime are gone.
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let _context = runtime.enter();
+    drop(signal(SignalKind::from_raw(StopSignal::XFSZ.as_raw()))?);
+    Ok(())
+}
 
 /// The signals that end a program and that it can handle, from its creation on.
 pub struct EndSignals {

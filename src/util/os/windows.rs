@@ -373,6 +373,14 @@ pub fn can_stop_job() -> bool {
     true
 }
 
+/// Nothing to do here: no signal tells of the size of files.
+///
+/// # Errors
+/// None.
+pub fn survive_file_size_limit() -> io::Result<()> {
+    Ok(())
+}
+
 /// Windows has no jobs of a terminal.
 pub fn is_in_foreground() -> bool {
     true
