@@ -177,6 +177,18 @@ pub(super) async fn user_message(
     UserMessage { content: UserContent::Blocks(blocks), timestamp, extra: Extra::new() }
 }
 
+/// Names the model in the details of a result with an image that it cannot see. The image is
+/// stored, because another model may see it; each request decides about its placeholder.
+fn note_unseen_image(output: &mut ToolOutput, model: &Model) {
+    if model.reads_images() || !output.content.iter().any(ContentBlock::is_image) {
+        return;
+    }
+    let details = output.details.get_or_insert_with(|| Value::Object(Extra::new()));
+    if let Some(details) = details.as_object_mut() {
+        details.insert("imageUnsupportedByModel".to_owned(), Value::from(model.id.as_str()));
+    }
+}
+
 struct RunHooks {
     reports: mpsc::UnboundedSender<Report>,
     settings: LiveSettings,
@@ -238,8 +250,11 @@ impl Hooks for RunHooks {
         .boxed()
     }
 
-    fn settle_result<'a>(&'a mut self, _call: &'a ToolCall, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
+    fn settle_result<'a>(&'a mut self, call: &'a ToolCall, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
         async {
+            if call.name == "read" {
+                note_unseen_image(output, &self.model);
+            }
             let auto_resize = self.settings.get().values.images_auto_resize;
             let hints = ai::fit_for_storing(&mut output.content, &self.model, auto_resize).await;
             output.content.extend(hints.into_iter().map(ContentBlock::text));

@@ -219,6 +219,28 @@ async fn edits_of_the_original_are_understood() {
 // Storage.
 
 #[tokio::test]
+async fn model_that_cannot_see_the_image_of_a_read_file_is_named_in_the_result() {
+    for (input, expected) in [(json!(["text"]), json!("m-1")), (json!(["text", "image"]), json!(null))] {
+        let tool = TestTool::new("read", |_, _| async {
+            let content = vec![ContentBlock::text("an image"), ContentBlock::Image(picture(2, 2))];
+            Ok(ToolOutput { content, ..ToolOutput::default() })
+        });
+        let acme = json!({"baseUrl": "http://127.0.0.1:1", "api": "openai-completions",
+            "models": [{"id": "m-1", "contextWindow": 100_000, "input": input}]});
+        let read = FakeAnswer::new().tool_call("a", "read", json!({}));
+        let bench = SessionBench::new([read, FakeAnswer::of_text("ok")]).acme(acme).tools([tool]);
+        let mut session = bench.start().await;
+        session.ask("look").await;
+        let file = std::fs::read_to_string(session.path()).unwrap();
+        let lines = file.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let results: Vec<_> = lines.filter(|line| line["message"]["role"] == "toolResult").collect();
+        let message = &results[0]["message"];
+        assert_eq!(message["details"]["imageUnsupportedByModel"], expected);
+        assert_eq!(message["content"][1]["type"], "image", "another model may see it");
+    }
+}
+
+#[tokio::test]
 async fn pictures_are_made_to_fit_before_they_are_stored() {
     let tool = TestTool::new("shoot", |_, _| async {
         let content = vec![ContentBlock::text("shot"), ContentBlock::Image(picture(9_000, 2))];

@@ -6,7 +6,7 @@ use crate::tui::theme::Token;
 
 use super::super::transcript::RenderCx;
 use super::lines::{below, code, error, path, split_remark, title};
-use super::{Stage, ToolState};
+use super::{Output, Stage, ToolState};
 
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut shown = path(state, cx);
@@ -26,14 +26,23 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     } else if let Some(note) = state.output.as_ref().and_then(|output| omitted_image_note(&output.text)) {
         below(&mut rows, wrap_plain(&sanitize_line(note), cx.width, cx.style(Token::Warning)));
     }
+    if let Some(note) = state.output.as_ref().and_then(unseen_image_note) {
+        below(&mut rows, wrap_plain(&sanitize_line(&note), cx.width, cx.style(Token::Warning)));
+    }
     rows
+}
+
+/// Names the model that could not see the image of the result.
+fn unseen_image_note(output: &Output<'_>) -> Option<String> {
+    let model = output.details?.get("imageUnsupportedByModel")?.as_str()?;
+    Some(format!("[{model} does not support images; it saw a placeholder instead]"))
 }
 
 /// `:3-12`, `:3` for all lines from one on, or empty for the whole file.
 fn range(state: &ToolState<'_>) -> String {
     // The casts saturate, because a model may write any number.
     let offset = state.number("offset").map(|offset| (offset as u64).max(1));
-    let limit = state.number("limit").map(|limit| limit as u64);
+    let limit = state.number("limit").map(|limit| limit as u64).filter(|limit| *limit > 0);
     match (offset, limit) {
         (None, None) => String::new(),
         (Some(from), None) => format!(":{from}"),

@@ -369,6 +369,15 @@ fn read_that_failed() {
 }
 
 #[test]
+fn read_of_a_picture_names_the_model_that_could_not_see_it() {
+    let read = call("read", json!({ "path": "dot.png" }));
+    let mut message = result(&read, "Read image file [image/png]");
+    message.details = Some(json!({ "imageUnsupportedByModel": "m-1" }));
+    let rows = called(&read, message).text(60);
+    assert!(rows.contains("[m-1 does not support images; it saw a placeholder"), "{rows}");
+}
+
+#[test]
 fn read_of_a_picture() {
     let read = call("read", json!({ "path": "dot.png" }));
     let mut message = result(&read, "Read image file [image/png]");
