@@ -133,7 +133,9 @@ impl PromptEditor {
     /// that `/login` and `/logout` know.
     pub(super) fn take(&mut self, session: &SessionState, is_provider: impl Fn(&str) -> bool) -> Submission {
         let (text, pastes) = (self.composer.expanded_text(), paste_ranges(&self.composer));
-        let trimmed = text.trim();
+        let sent_range = sent_range(&text);
+        let before = sent_range.start;
+        let trimmed = &text[sent_range];
         let mut submission = classify(trimmed, session);
         if !submission.is_taken() {
             return submission;
@@ -149,7 +151,6 @@ impl PromptEditor {
         if let Submission::Prompt(prompt) | Submission::MissingSkill(prompt) = &mut submission {
             let sent = self.attachments.prompt(&prompt.text);
             let has_pastes = sent.text == trimmed;
-            let before = text.len() - text.trim_start().len();
             let pastes = if has_pastes { moved_back(pastes, before, trimmed.len()) } else { Vec::new() };
             *prompt = PromptDraft { pastes, ..sent };
         }
@@ -411,6 +412,18 @@ pub(super) fn key_of(submission: &Submission, is_provider: impl Fn(&str) -> bool
     may_lead_to_key(command.name, argument, is_provider).then_some(argument)
 }
 
+/// The part of `text` that is sent: without blanks around it. The indentation of the first line
+/// stays where it has a meaning, before more lines or as a tab, except before a command.
+fn sent_range(text: &str) -> Range<usize> {
+    let end = text.trim_end().len();
+    let trimmed = text[..end].trim_start();
+    let start = end - trimmed.len();
+    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let has_meaning = trimmed.contains('\n') || text[line_start..start].starts_with('\t');
+    let is_command = trimmed.starts_with(['/', '!']);
+    if has_meaning && !is_command { line_start..end } else { start..end }
+}
+
 /// What follows the marks of a `!` command, and whether it is hidden from the model; `None` if `trimmed`, which
 /// begins with no blank, is none.
 fn bash_of(trimmed: &str) -> Option<(&str, bool)> {
@@ -507,6 +520,19 @@ mod tests {
 
     fn is_bedrock(name: &str) -> bool {
         name == "Amazon Bedrock"
+    }
+
+    #[test]
+    fn indentation_of_the_first_line_is_sent_where_it_has_a_meaning() {
+        let check = |text: &str, expected: &str| assert_eq!(&text[sent_range(text)], expected, "{text:?}");
+        check("  hi  ", "hi");
+        check("\n\n\tall:\n\t\tcc x\n\n", "\tall:\n\t\tcc x");
+        check("    if a:\n        b", "    if a:\n        b");
+        check("\ta\tb", "\ta\tb");
+        check("  /model x\n", "/model x");
+        check(" !ls\n", "!ls");
+        check(" \n ", "");
+        check("", "");
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl Field {
         let lines: Vec<&str> = text.lines().collect();
         // A secret has no blanks.
         let text = lines.join(if self.is_hidden { "" } else { " " });
-        let text: String = text.chars().filter(|c| !c.is_control()).take(room).collect();
+        let text = text.chars().map(|c| if c == '\t' && !self.is_hidden { ' ' } else { c });
+        let text: String = text.filter(|c| !c.is_control()).take(room).collect();
         self.text.insert_str(self.cursor, &text);
         self.cursor += text.len();
     }

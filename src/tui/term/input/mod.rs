@@ -10,11 +10,15 @@ mod broker;
 #[cfg(windows)]
 mod console;
 #[cfg(unix)]
+mod doubled;
+#[cfg(unix)]
 mod parse;
 #[cfg(unix)]
 mod reader;
 #[cfg(unix)]
 mod strings;
+#[cfg(unix)]
+mod win32;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::{Position, Size};
@@ -67,8 +71,8 @@ fn normalize(event: Event) -> Option<InputEvent> {
 }
 
 /// Normalises pasted text for an editor. Terminals send line breaks as `\r`; tmux with
-/// extended keys sends control characters as `ESC [ <code> ; 5 u`. Tabs become
-/// four spaces and all other control characters are removed.
+/// extended keys sends control characters as `ESC [ <code> ; 5 u`. Tabs stay; escape sequences, such
+/// as colors, and other control characters are removed.
 pub fn normalize_paste(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
@@ -76,6 +80,11 @@ pub fn normalize_paste(text: &str) -> String {
         if let Some((control, len)) = encoded_control(rest) {
             push_pasted(control, &mut clean);
             rest = rest.get(len..).unwrap_or_default();
+            continue;
+        }
+        let n_sequence = escape_sequence(rest);
+        if n_sequence > 0 {
+            rest = rest.get(n_sequence..).unwrap_or_default();
             continue;
         }
         if let Some(after) = rest.strip_prefix("\r\n") {
@@ -92,9 +101,38 @@ pub fn normalize_paste(text: &str) -> String {
 fn push_pasted(c: char, clean: &mut String) {
     match c {
         '\n' | '\r' => clean.push('\n'),
-        '\t' => clean.push_str("    "),
+        '\t' => clean.push('\t'),
         c if c.is_control() => {}
         c => clean.push(c),
+    }
+}
+
+/// The length of the escape sequence that `text` begins with; 0 if there is none, or it is not
+/// complete. Control strings, whose end may be far, end at most after [`LONGEST_STRING`].
+fn escape_sequence(text: &str) -> usize {
+    const LONGEST_STRING: usize = 4_096;
+    let bytes = text.as_bytes();
+    let [0x1b, kind, rest @ ..] = bytes else { return 0 };
+    match kind {
+        b'[' => {
+            let n_parameters =
+                rest.iter().take(LONGEST_STRING).take_while(|byte| (0x20..=0x3f).contains(*byte)).count();
+            let is_complete = rest.get(n_parameters).is_some_and(|last| (0x40..=0x7e).contains(last));
+            if is_complete { n_parameters + 3 } else { 0 }
+        }
+        b']' | b'P' | b'_' | b'^' | b'X' => {
+            let near = &rest[..rest.len().min(LONGEST_STRING)];
+            let end = near.iter().position(|byte| matches!(byte, 0x07 | 0x1b));
+            match end.map(|at| (at, &near[at..])) {
+                Some((at, [0x07, ..])) => at + 3,
+                Some((at, [0x1b, b'\\', ..])) => at + 4,
+                Some(_) | None => 0,
+            }
+        }
+        // A character set: one more byte.
+        b'(' | b')' if rest.first().is_some_and(u8::is_ascii_alphanumeric) => 3,
+        b'=' | b'>' | b'7' | b'8' | b'c' | b'M' => 2,
+        _ => 0,
     }
 }
 
@@ -123,10 +161,14 @@ mod tests {
     fn pastes_are_cleaned() {
         for (text, expected) in [
             ("a\rb\r\nc\nd", "a\nb\nc\nd"),
-            ("\tx", "    x"),
+            ("\tx\ty", "\tx\ty"),
             ("a\u{0}\u{7}b", "ab"),
-            ("a\x1b[106;5ub\x1b[105;5uc\x1b[99;5ud", "a\nb    cd"),
-            ("x\x1b[31my", "x[31my"),
+            ("a\x1b[106;5ub\x1b[105;5uc\x1b[99;5ud", "a\nb\tcd"),
+            ("x\x1b[31my\x1b[0m", "xy"),
+            ("\x1b[38;2;1;2;3mx\x1b[K\x1b(B\x1b[m", "x"),
+            ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x07!", "link!"),
+            ("\x1b[200~abc \x1b[201~", "abc "),
+            ("\x1b]never ends", "]never ends"),
             ("\x1b[1é;5u", "[1é;5u"),
             ("世界", "世界"),
         ] {
@@ -139,7 +181,8 @@ mod tests {
         // Looking for the end of each sequence in all that follows would take hours.
         let line = "\x1b[31mred\x1b[0m\r";
         let clean = normalize_paste(&line.repeat(300_000));
-        assert_eq!(clean.len(), "[31mred[0m\n".len() * 300_000);
+        assert_eq!(clean.len(), "red\n".len() * 300_000);
+        assert_eq!(normalize_paste(&"\x1b]".repeat(300_000)).len(), 300_000);
     }
 
     #[test]

@@ -8,7 +8,9 @@
 use crossterm::event::{Event, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
+use super::doubled::TypedKey;
 use super::strings;
+use super::win32::Win32Keys;
 
 const ESCAPE: u8 = 0x1b;
 const CTRL_H: u8 = 0x08;
@@ -57,6 +59,9 @@ pub(super) struct Parser {
     pub(super) erases_with_ctrl_h: bool,
     /// Whether the terminal has kitty's keyboard protocol.
     pub(super) has_kitty_keys: bool,
+    /// The last key, if the terminal may send its character, too.
+    typed: Option<TypedKey>,
+    win32: Win32Keys,
 }
 
 impl Parser {
@@ -157,7 +162,11 @@ impl Parser {
     fn complete(&mut self, out: &mut impl Extend<Sent>) {
         if self.sequence.starts_with(PASTE) {
             if let Some(text) = self.sequence.strip_suffix(PASTE_END) {
-                let text = text.get(PASTE.len()..).unwrap_or_default();
+                let mut text = text.get(PASTE.len()..).unwrap_or_default();
+                // Some terminals put the marks around a paste that has them already.
+                while let Some(inner) = text.strip_prefix(PASTE) {
+                    text = inner;
+                }
                 out.extend([Sent::Event(Event::Paste(String::from_utf8_lossy(text).into_owned()))]);
                 self.sequence.clear();
             }
@@ -217,16 +226,33 @@ impl Parser {
         if self.has_kitty_keys && self.sequence == ESCAPED_RETURN {
             self.sequence = SHIFT_ENTER.to_vec();
         }
+        let typed = self.typed.take();
+        if typed.is_some_and(|key| key.types(&self.sequence)) {
+            self.sequence.clear();
+            return;
+        }
+        if let Some(keys) = self.win32.keys(&self.sequence) {
+            out.extend(keys.into_iter().map(Event::Key).map(Sent::Event));
+            self.sequence.clear();
+            return;
+        }
         let key = other_key(&self.sequence).or_else(|| rxvt_key(&self.sequence));
         if let Some(key) = key.or_else(|| latin_key(&self.sequence)) {
             self.sequence = key;
         }
         if is_begun(&self.sequence) && self.may_go_on() {
+            self.typed = typed;
             return;
         }
         match terminput::Event::parse_from(&self.sequence) {
-            Ok(Some(event)) => out.extend(terminput_crossterm::to_crossterm(event).ok().map(Sent::Event)),
-            Ok(None) if self.may_go_on() => return,
+            Ok(Some(event)) => {
+                out.extend(terminput_crossterm::to_crossterm(event).ok().map(Sent::Event));
+                self.typed = TypedKey::of(&self.sequence);
+            }
+            Ok(None) if self.may_go_on() => {
+                self.typed = typed;
+                return;
+            }
             Ok(None) | Err(_) => {}
         }
         self.sequence.clear();
@@ -568,6 +594,40 @@ mod tests {
         check(&[b"\x1b[200~a\rb\x1b[201~c"], &[paste("a\rb"), plain('c')]);
         check(&[b"\x1b[200~a\x1b[20", b"1~"], &[paste("a")]);
         check(&[b"\x1b[200~\xff\x1b[201~"], &[paste("\u{fffd}")]);
+    }
+
+    #[test]
+    fn key_that_comes_as_its_character_too_is_typed_once() {
+        let check = |chunks: &[&str], expected: &str| {
+            let chunks: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.as_bytes()).collect();
+            let whole = chunks.concat();
+            let expected: Vec<Sent> = expected.chars().map(plain).collect();
+            assert_eq!(parse(&mut Parser::default(), &chunks), expected, "{chunks:?}");
+            assert_eq!(parse(&mut Parser::default(), &[&whole]), expected, "{chunks:?}");
+            let single: Vec<&[u8]> = whole.chunks(1).collect();
+            assert_eq!(parse(&mut Parser::default(), &single), expected, "{chunks:?}");
+        };
+        check(&["\x1b[233;1u", "é"], "é");
+        check(&["\x1b[43u", "+"], "+");
+        check(&["\x1b[233;1u", "é", "\x1b[233;1u", "é"], "éé");
+        check(&["\x1b[233;1u", "é", "é"], "éé");
+        check(&["é", "é"], "éé");
+        check(&["\x1b[232u", "x"], "èx");
+        check(&["\x1b[232u", "x", "è"], "èxè");
+        check(&["\x1b[233;1u", "\x1b[233;1u"], "éé");
+    }
+
+    #[test]
+    fn keys_of_windows_and_marks_of_nested_pastes_are_read() {
+        let ctrl_c = key(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        let sent = parse(
+            &mut Parser::default(),
+            &[b"\x1b[72;35;104;1;0;1_\x1b[72;35;104;0;0;1_", b"\x1b[67;46;3;1;8;1_x"],
+        );
+        assert_eq!(sent, [plain('h'), ctrl_c, plain('x')]);
+        let pasted = Sent::Event(Event::Paste("abc ".to_owned()));
+        let sent = parse(&mut Parser::default(), &[b"\x1b[200~\x1b[200~abc \x1b[201~\x1b[201~x"]);
+        assert_eq!(sent, [pasted, plain('x')]);
     }
 
     #[test]
