@@ -1,22 +1,23 @@
 //! The clipboard of this machine, and files dropped on the terminal: read and made fit to send.
 
-use std::ffi::OsString;
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
 
 use crate::ai::{Extra, Image};
 use crate::config::Env;
 use crate::tui::composer::{insert_image, replace_by_image};
 use crate::tui::term::Control;
-use crate::util::image::{ImageLimits, ImageProblem, png_of_rgba, prepare_image, sniff_mime};
+use crate::util::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
 use crate::util::os;
 use crate::util::worker;
 
 use super::app::App;
 use super::appearance::{in_screen, in_tmux};
 use super::attachments::{DroppedFile, dropped_images};
+use super::clipboard_content::{self, EMPTY, Held, can_read};
 use super::clipboard_owner::ClipboardOwner;
+use super::clipboard_program::run;
 use super::effects::{Effects, has_clipboard};
 use super::msg::{Effect, EffectDone, WorldEffect};
 
@@ -79,7 +80,7 @@ impl Effects {
     pub(super) fn attach(&self, effect: AttachEffect) {
         let auto_resize = self.link.handle().state().settings.values.images_auto_resize;
         let limits = ImageLimits { auto_resize, ..ImageLimits::default() };
-        let (env, done, is_here) = (self.env.clone(), self.done.clone(), self.has_clipboard());
+        let (env, done, is_here) = (self.env.clone(), self.done.clone(), can_read(&self.env));
         tokio::spawn(async move {
             // On a thread of its own: the owner of the clipboard, or a disk, may not answer.
             let result = match effect {
@@ -114,8 +115,8 @@ impl Effects {
     pub(super) fn copy_in_tmux(&self, text: String) {
         let done = self.done.clone();
         tokio::spawn(async move {
-            let copied = worker::run("copy", move || match pipe_to("tmux", TMUX_COPY, &text) {
-                Ok(()) => None,
+            let copied = worker::run("copy", move || match run("tmux", TMUX_COPY, &text, COPY_LIMIT) {
+                Ok(_) => None,
                 Err(_) => Some(text),
             });
             if let Ok(Some(text)) = copied.await {
@@ -135,7 +136,7 @@ pub(in super::super) fn copy_beside_terminal(
     text: &str,
 ) -> Result<(), String> {
     if in_tmux(env) {
-        return pipe_to("tmux", TMUX_COPY, text).map_err(|error| error.to_string());
+        return run("tmux", TMUX_COPY, text, COPY_LIMIT).map(drop).map_err(|error| error.to_string());
     }
     if !has_clipboard(env) {
         return Err("there is no clipboard over ssh or without a display".to_owned());
@@ -154,27 +155,8 @@ pub(super) fn terminal_copy(env: &Env, text: String) -> Control {
 /// `-w` is for the clipboard of the terminal; tmux has it from 3.2 on.
 const TMUX_COPY: &[&str] = &["load-buffer", "-w", "-"];
 
-/// Runs a program with `text` as its input. Blocks.
-///
-/// # Errors
-/// If it cannot be started, does not read the text, or fails.
-fn pipe_to(program: &str, arguments: &[&str], text: &str) -> io::Result<()> {
-    let mut child = detached(program, arguments)?
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let written = child.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
-    let status = child.wait()?;
-    written?;
-    if status.success() { Ok(()) } else { Err(io::Error::other(format!("{program} failed"))) }
-}
-
-/// A program that cannot write to the terminal.
-fn detached(program: &str, arguments: &[&str]) -> io::Result<Command> {
-    let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-    os::detached(Path::new(program), &arguments)
-}
+/// How long a program may take to copy.
+const COPY_LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
 struct DroppedImages {
@@ -208,7 +190,7 @@ fn fit(bytes: &[u8], limits: &ImageLimits) -> Result<Image, String> {
     if bytes.is_empty() {
         return Err("the file is empty".to_owned());
     }
-    // Animated PNG files are images that cannot be sent.
+    // A damaged PNG is an image that cannot be sent.
     if sniff_mime(bytes).is_none() && !bytes.starts_with(PNG) {
         return Err("it is not an image that pi reads".to_owned());
     }
@@ -226,15 +208,7 @@ fn fit(bytes: &[u8], limits: &ImageLimits) -> Result<Image, String> {
 /// # Errors
 /// Why there is nothing to insert.
 fn from_clipboard(env: &Env, limits: &ImageLimits) -> Result<AttachDone, String> {
-    let read = if env.is_set("TERMUX_VERSION") {
-        read_termux(TERMUX_PASTE)
-    } else {
-        match env.is_set("WAYLAND_DISPLAY").then(WaylandClipboard::new).flatten() {
-            Some(clipboard) => clipboard.read(),
-            None => read_native(),
-        }
-    };
-    match read? {
+    match clipboard_content::read(env)? {
         Held::Files(files) => {
             let quoted: Vec<String> = files.iter().map(|path| quoted(path)).collect();
             Ok(AttachDone::Text(quoted.join(" ")))
@@ -244,8 +218,6 @@ fn from_clipboard(env: &Env, limits: &ImageLimits) -> Result<AttachDone, String>
         Held::Text(text) => Ok(AttachDone::Text(text)),
     }
 }
-
-const EMPTY: &str = "the clipboard is empty";
 
 /// A path as a shell reads it.
 fn quoted(path: &Path) -> String {
@@ -257,120 +229,11 @@ fn quoted(path: &Path) -> String {
     }
 }
 
-/// The content of a clipboard.
-#[derive(Debug, PartialEq, Eq)]
-enum Held {
-    Files(Vec<PathBuf>),
-    /// An image file.
-    Image(Vec<u8>),
-    Text(String),
-}
-
-/// The clipboard through the system's own interface.
-fn read_native() -> Result<Held, String> {
-    let mut clipboard = arboard::Clipboard::new().map_err(|error| error.to_string())?;
-    if let Ok(files) = clipboard.get().file_list()
-        && !files.is_empty()
-    {
-        return Ok(Held::Files(files));
-    }
-    if let Ok(image) = clipboard.get_image() {
-        let size = (u32::try_from(image.width), u32::try_from(image.height));
-        if let (Ok(width), Ok(height)) = size
-            && let Some(png) = png_of_rgba(width, height, image.bytes.into_owned())
-        {
-            return Ok(Held::Image(png));
-        }
-    }
-    match clipboard.get_text() {
-        Ok(text) => Ok(Held::Text(text)),
-        Err(arboard::Error::ContentNotAvailable) => Err(EMPTY.to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Prints the text in Android's clipboard; a program of the app Termux:API.
-const TERMUX_PASTE: &str = "termux-clipboard-get";
-
-/// The clipboard of Android, as `program` prints it: text only.
-fn read_termux(program: &str) -> Result<Held, String> {
-    let text = run(program, &[]).ok_or_else(|| {
-        format!("{program} failed; install the app Termux:API and run: pkg install termux-api")
-    })?;
-    Ok(Held::Text(String::from_utf8_lossy(&text).into_owned()))
-}
-
-/// The clipboard of Wayland, which `wl-paste` reads.
-struct WaylandClipboard {
-    types: Vec<String>,
-}
-
-impl WaylandClipboard {
-    /// `None` if the program is not there.
-    fn new() -> Option<Self> {
-        let types = run(WAYLAND_PASTE, &["--list-types"])?;
-        Some(Self { types: String::from_utf8_lossy(&types).lines().map(str::to_owned).collect() })
-    }
-
-    fn read(&self) -> Result<Held, String> {
-        if self.has("text/uri-list") {
-            let list = run(WAYLAND_PASTE, &["--type", "text/uri-list"]).unwrap_or_default();
-            let files = files_of(&String::from_utf8_lossy(&list));
-            if !files.is_empty() {
-                return Ok(Held::Files(files));
-            }
-        }
-        let image = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
-        if let Some(kind) = image.into_iter().find(|kind| self.has(kind)) {
-            return run(WAYLAND_PASTE, &["--type", kind]).map(Held::Image).ok_or_else(|| EMPTY.to_owned());
-        }
-        let text = run(WAYLAND_PASTE, &["--no-newline"]).ok_or_else(|| EMPTY.to_owned())?;
-        Ok(Held::Text(String::from_utf8_lossy(&text).into_owned()))
-    }
-
-    fn has(&self, kind: &str) -> bool {
-        self.types.iter().any(|one| one == kind)
-    }
-}
-
-const WAYLAND_PASTE: &str = "wl-paste";
-
-/// The output of a program; `None` if it failed.
-fn run(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
-    let output = detached(program, arguments)
-        .ok()?
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    Some(output.stdout)
-}
-
-/// The files of a list of addresses.
-fn files_of(list: &str) -> Vec<PathBuf> {
-    let addresses = list.lines().filter_map(|line| line.trim().strip_prefix("file://"));
-    let decoded = addresses.map(|path| percent_encoding::percent_decode_str(path).decode_utf8_lossy());
-    decoded.map(|path| PathBuf::from(path.into_owned())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
-
-    #[test]
-    fn text_reaches_the_program_that_copies_and_failures_are_told() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("copied");
-        let text = "äöü \u{1b}]52;c;x\u{7}\n".repeat(20_000);
-        pipe_to("sh", &["-c", "cat > \"$1\"", "sh", file.to_str().unwrap()], &text).unwrap();
-        assert_eq!(fs::read_to_string(file).unwrap(), text);
-        assert!(pipe_to("sh", &["-c", "cat > /dev/null; exit 1"], "x").is_err());
-        assert!(pipe_to("sh", &["-c", "exec 0<&-; exit 0"], &text).is_err());
-        assert!(pipe_to("/nowhere/tmux", TMUX_COPY, "x").is_err());
-    }
 
     #[test]
     fn copy_without_terminal_or_display_says_that_there_is_no_clipboard() {
@@ -386,16 +249,6 @@ mod tests {
         assert_eq!(copy(&[]), Control::Copy("x".to_owned()));
         assert_eq!(copy(&[("STY", "1.pts")]), Control::CopyAroundScreen("x".to_owned()));
         assert_eq!(copy(&[("STY", "1.pts"), ("TMUX", "/tmp/x")]), Control::Copy("x".to_owned()));
-    }
-
-    #[test]
-    fn clipboard_of_android_is_read_by_a_program_that_may_be_missing() {
-        assert_eq!(
-            read_termux("pwd").map(|held| matches!(held, Held::Text(text) if !text.is_empty())),
-            Ok(true)
-        );
-        let missing = read_termux("no-such-program-of-termux").unwrap_err();
-        assert!(missing.contains("pkg install termux-api"), "{missing}");
     }
 
     #[test]
@@ -421,8 +274,9 @@ mod tests {
 
     #[test]
     fn files_of_the_clipboard_are_pasted_as_dropped_ones_would_be() {
-        let files =
-            files_of("# comment\r\nfile:///tmp/a%20b.png\r\nhttps://x.org/\r\nfile:///tmp/it's.png\r\n");
+        let files = clipboard_content::files_of(
+            "# comment\r\nfile:///tmp/a%20b.png\r\nhttps://x.org/\r\nfile:///tmp/it's.png\r\n",
+        );
         let pasted: Vec<String> = files.iter().map(|path| quoted(path)).collect();
         assert_eq!(pasted, ["'/tmp/a b.png'", "'/tmp/it'\\''s.png'"]);
         let dropped = dropped_images(&pasted.join(" "), None);
