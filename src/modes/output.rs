@@ -80,10 +80,11 @@ pub(super) fn write_err(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", without_escapes(text)));
 }
 
-/// How to resume a session, which is in `folder` if that is not the usual one.
+/// How to resume a session, which is in `folder` if that is not the usual one: the command has a line of
+/// its own, so that a triple click selects it.
 pub(super) fn resume_line(id: &str, folder: Option<&Path>) -> String {
     let folder = folder.map(|folder| format!(" --session-dir {}", folder.display())).unwrap_or_default();
-    format!("To resume this session: pi{folder} --session {id}")
+    format!("To resume this session:\npi{folder} --session {id}")
 }
 
 /// Waits for a token renewal, and prints a message if that takes a while.

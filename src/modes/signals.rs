@@ -66,6 +66,29 @@ pub(super) async fn end_if_stuck(progress: impl Progress, restore: impl FnOnce()
     std::process::exit(code.into());
 }
 
+/// How long a program that quits waits for a terminal that does not read.
+const QUIT_LIMIT: Duration = Duration::from_secs(1);
+
+/// Ends the process if one write to the terminal lasts longer than [`QUIT_LIMIT`]: the user has quit, and
+/// nobody reads the rest. `restore` gives the terminal back without the thread that writes.
+#[expect(clippy::exit, reason = "the way out when nothing else answers any more")]
+pub(super) async fn quit_if_stuck(progress: impl Progress, restore: impl FnOnce()) {
+    until_stuck(&progress).await;
+    process::kill_all();
+    restore();
+    std::process::exit(0);
+}
+
+async fn until_stuck(progress: &impl Progress) {
+    loop {
+        let before = progress.write();
+        tokio::time::sleep(QUIT_LIMIT).await;
+        if before.is_some() && progress.write() == before {
+            return;
+        }
+    }
+}
+
 /// Whether one write lasts longer than [`WRITE_LIMIT`], or the thread does not notice the signal.
 async fn is_stuck(progress: &impl Progress) -> bool {
     let turns = progress.turns();
@@ -130,6 +153,9 @@ mod tests {
         let idle = looks(&[], busy);
         assert!(!is_stuck(&idle).await);
         assert_eq!(idle.n_looks.get(), LOOKS);
+        let quits = looks(&[None, Some(5), Some(6), Some(7), Some(7)], busy);
+        until_stuck(&quits).await;
+        assert_eq!(quits.n_looks.get(), 5, "a write that goes on is waited for");
         let started = tokio::time::Instant::now();
         assert!(is_stuck(&looks(&[], |_| 7)).await);
         assert_eq!(started.elapsed(), WRITE_LIMIT * 3);

@@ -108,6 +108,41 @@ async fn a_signal_restores_a_terminal_that_does_not_read() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn quitting_does_not_wait_for_a_terminal_that_does_not_read() {
+    let long = "words that fill the terminal's buffer ".repeat(40_000);
+    let server = SseServer::start([Reply::sse(chat::text(&long))]).await;
+    let home = TestHome::with_server(server.url());
+    // The transcript is written to the main screen at the end.
+    let pty = Pty::start(&home, SIZE, &["--tui-mode", "fullscreen"]);
+    pty.wait_idle();
+    pty.keys("go\r");
+    let has_answer = |file: &PathBuf| fs::read_to_string(file).unwrap_or_default().contains("assistant");
+    wait_for_files(&home.agent(), "the answer", || home.sessions().iter().any(has_answer));
+    pty.wait_idle();
+    let (status, log) = pty.end_unread(|pty| pty.keys("\x04"));
+    assert_eq!(status.exit_code(), 0);
+    assert_restored(&log);
+}
+
+/// The system sends SIGXFSZ for a write beyond the limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn terminal_is_restored_although_no_file_may_grow() {
+    let call = chat::calls(&[("bash", json!({"command": "head -c 300000 /dev/zero | tr '\\0' x"}))]);
+    let server = SseServer::start([Reply::sse(call), Reply::sse(chat::text("Done."))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start_shell(&home, SIZE);
+    pty.keys("ulimit -f 100; exec \"$PI\"\r");
+    pty.wait_idle();
+    pty.keys("go\r");
+    pty.wait_text("Done.");
+    pty.wait_idle();
+    pty.keys("\x04");
+    let (status, _, log) = pty.end();
+    assert!(status.signal().is_none(), "{status:?}");
+    assert_restored(&log);
+}
+
 /// A report covers the transcript: the end of the program leaves the transcript, and nothing of the
 /// report.
 #[tokio::test(flavor = "multi_thread")]

@@ -36,7 +36,7 @@ async fn leaving_fullscreen_writes_the_transcript_once_and_restores_the_terminal
     assert!(status.success());
     assert_restored(&log);
     assert_each_once(0..40, &everything);
-    assert!(everything.iter().any(|row| row.contains("To resume this session: pi --session ")));
+    assert!(everything.iter().any(|row| row.starts_with("pi --session ")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,7 +53,9 @@ async fn a_resume_hint_is_all_that_is_left_if_the_setting_says_so() {
     let (_, everything, log) = pty.end();
     assert_restored(&log);
     let rows: Vec<&String> = everything.iter().filter(|row| !row.is_empty()).collect();
-    assert!(rows.len() == 1 && rows[0].starts_with("To resume this session: "), "{rows:#?}");
+    let [hint, command] = rows[..] else { panic!("{rows:#?}") };
+    assert_eq!(hint, "To resume this session:");
+    assert!(command.starts_with("pi --session "), "{command}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -64,7 +64,7 @@ async fn a_prompt_with_two_parallel_tools() {
     let (status, everything, log) = pty.end();
     assert!(status.success());
     let text = everything.join("\n");
-    assert!(text.contains("To resume this session: pi --session "), "{text}");
+    assert!(text.contains("To resume this session:\npi --session "), "{text}");
     assert_eq!(everything.iter().filter(|row| row.contains("Both are done.")).count(), 1, "{text}");
     assert_restored(&log);
 }
@@ -560,7 +560,9 @@ async fn quit_and_resume_by_the_printed_line() {
     pty.wait_idle();
     pty.keys("/quit\r");
     let (_, everything, _) = pty.end();
-    let line = everything.iter().find(|row| row.starts_with("To resume this session:")).unwrap().clone();
+    let hint = everything.iter().position(|row| row == "To resume this session:").unwrap();
+    let line = everything[hint + 1].clone();
+    assert!(line.starts_with("pi --session "), "{line}");
     let id = line.rsplit(' ').next().unwrap();
 
     let pty = Pty::start(&home, SIZE, &["--session", id]);

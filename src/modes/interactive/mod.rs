@@ -637,6 +637,10 @@ impl Interactive {
         if self.app.session.settings.values.terminal_progress && !is_elsewhere {
             self.perform_on_screen(ScreenEffect::Control(Control::Progress(None)));
         }
+        if code == ExitCode::SUCCESS {
+            let turns = Progress(Arc::default());
+            tokio::spawn(signals::quit_if_stuck(turns, give_back_at_once));
+        }
         let settings = &self.app.session.settings.values;
         let is_quiet = settings.fullscreen.exit_output == ExitOutput::ResumeHint;
         if is_elsewhere {
