@@ -87,7 +87,7 @@ fn parse_line(bytes: &[u8]) -> Incoming {
         Ok(envelope) => envelope,
         Err(error) => return unreadable(text, &error),
     };
-    let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get())).transpose();
+    let id = envelope.id.map(|id| request_id(id.get())).transpose();
     let Ok(id) = id else {
         let message = "the id of a request is a string, an integer or null".to_owned();
         return rejected(RequestId::Null, ErrorCode::InvalidRequest, message);
@@ -119,6 +119,18 @@ fn parse_line(bytes: &[u8]) -> Incoming {
             rejected(RequestId::Null, ErrorCode::InvalidRequest, message)
         }
     }
+}
+
+/// The id of a request. Some clients write whole numbers with a fraction: `906.0`.
+fn request_id(id: &str) -> Result<RequestId, serde_json::Error> {
+    // Above, not all integers are different.
+    const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+    serde_json::from_str(id).or_else(|error| match id.parse::<f64>() {
+        Ok(number) if number.fract() == 0.0 && number.abs() < MAX_WHOLE => {
+            Ok(RequestId::Number(number as i64))
+        }
+        Ok(_) | Err(_) => Err(error),
+    })
 }
 
 /// The error that the client answered with. One in another form is shown as it is.
@@ -300,6 +312,23 @@ mod tests {
             panic!("no response")
         };
         assert_eq!(result.unwrap_err().message, "sign in");
+    }
+
+    #[test]
+    fn whole_number_with_a_fraction_is_an_id() {
+        let check = |id: &str, expected: Option<i64>| {
+            assert_eq!(request_id(id).ok(), expected.map(RequestId::Number), "{id}");
+        };
+        check("906.0", Some(906));
+        check("-3.0", Some(-3));
+        check("1e3", Some(1_000));
+        check("7", Some(7));
+        check("0.5", None);
+        check("1e300", None);
+        check("true", None);
+        let line = "{\"jsonrpc\":\"2.0\",\"id\":906.0,\"method\":\"x\"}";
+        let Incoming::Rejected { id, .. } = parse(LineInput::Whole(line.into())) else { panic!() };
+        assert_eq!(id, RequestId::Number(906));
     }
 
     #[test]

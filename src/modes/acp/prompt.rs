@@ -74,7 +74,15 @@ fn to_image(image: ImageContent) -> Result<Image, Error> {
 /// How the text names a resource: a file by its path, anything else by name and address.
 fn mention(uri: &str, name: &str, cwd: &Path) -> String {
     match file(uri) {
-        Some((path, lines)) => format!("@{}{lines}", relative(&path, cwd)),
+        Some((path, lines)) => {
+            let path = relative(&path, cwd);
+            // As the editor completes names: otherwise nobody sees where the path ends.
+            if path.contains(char::is_whitespace) {
+                format!("@\"{path}\"{lines}")
+            } else {
+                format!("@{path}{lines}")
+            }
+        }
         None if name == uri => uri.to_owned(),
         None => format!("[{name}]({uri})"),
     }
@@ -124,7 +132,7 @@ mod tests {
         let link = json!({"type": "resource_link", "uri": "file:///work/src/a%20b.rs", "name": "a b.rs"});
         check(
             json!([{"type": "text", "text": "look at "}, link, {"type": "text", "text": "!"}]),
-            "look at @src/a b.rs!",
+            "look at @\"src/a b.rs\"!",
         );
         let web = json!({"type": "resource_link", "uri": "https://x.y/z", "name": "docs"});
         check(json!([web]), "[docs](https://x.y/z)");

@@ -29,6 +29,18 @@ pub(in crate::modes) enum LineInput {
     Failed(String),
 }
 
+impl LineInput {
+    /// Without the byte order mark that some programs write before their first line.
+    fn without_mark(self) -> Self {
+        match self {
+            Self::Whole(bytes) => {
+                Self::Whole(bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes))
+            }
+            other @ (Self::TooLong | Self::Failed(_)) => other,
+        }
+    }
+}
+
 /// Reads `source` on a thread that ends with it, and passes on what `parse` makes of each
 /// line. The channel closes at the end of the input.
 ///
@@ -41,7 +53,11 @@ pub(in crate::modes) fn read_lines<T: Send + 'static>(
     let (sender, inputs) = mpsc::channel(MAX_WAITING);
     thread::Builder::new().name("input".to_owned()).spawn(move || {
         let mut source = BufReader::new(source);
-        while let Some(line) = next_line(&mut source) {
+        let mut is_first = true;
+        while let Some(mut line) = next_line(&mut source) {
+            if std::mem::take(&mut is_first) {
+                line = line.without_mark();
+            }
             let is_blank =
                 matches!(&line, LineInput::Whole(bytes) if bytes.iter().all(u8::is_ascii_whitespace));
             if is_blank {
@@ -123,6 +139,15 @@ mod tests {
         assert_eq!(inputs.recv().await, Some(LineInput::Failed(failed.to_owned())));
         assert_eq!(inputs.recv().await, Some(LineInput::Whole(b"two".to_vec())));
         assert_eq!(inputs.recv().await, None);
+    }
+
+    #[tokio::test]
+    async fn byte_order_mark_before_the_first_line_is_no_part_of_it() {
+        let mut inputs = read_lines("\u{feff}one\n\u{feff}two\n".as_bytes(), |line| line).unwrap();
+        assert_eq!(inputs.recv().await, Some(LineInput::Whole(b"one".to_vec())));
+        assert_eq!(inputs.recv().await, Some(LineInput::Whole("\u{feff}two".into())));
+        let mut inputs = read_lines("\u{feff}\nx".as_bytes(), |line| line).unwrap();
+        assert_eq!(inputs.recv().await, Some(LineInput::Whole(b"x".to_vec())));
     }
 
     #[tokio::test]
