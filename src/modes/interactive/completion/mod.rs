@@ -352,7 +352,13 @@ impl Completion {
         let continues = begins(&selected.label, typed);
         // What is no name of a new file can only be the beginning of its folder.
         let is_in_folder = selected.insertion.goes_on && ExportFormat::of_file(Path::new(typed)).is_none();
+        // Whoever asked for the list wants what is marked there.
+        let is_asked_path = match kind {
+            Kind::File | Kind::Path | Kind::PathArgument | Kind::NewPathArgument => self.is_forced,
+            Kind::Command | Kind::Choice | Kind::Name | Kind::Complete => false,
+        };
         match kind {
+            _ if is_asked_path => OnEnter::Insert(replacement),
             // Enter again runs it.
             Kind::Command if is_surprising => OnEnter::Insert(replacement),
             Kind::Command => OnEnter::InsertAndSubmit(replacement),

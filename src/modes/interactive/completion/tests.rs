@@ -360,7 +360,8 @@ fn tab_completes_a_path_and_applies_the_only_one() {
     typing.force();
     assert_eq!(typing.find(&["src/", "s p.md"]), None);
     assert_eq!(typing.labels(), ["src/", "s p.md"]);
-    assert_eq!(typing.completion.on_enter(), OnEnter::Submit, "nothing was selected");
+    let insert = Replacement { n_bytes: 1, with: "src/".to_owned() };
+    assert_eq!(typing.completion.on_enter(), OnEnter::Insert(insert), "the list was asked for");
 
     let mut typing = Typing::of("open s");
     typing.force();
@@ -386,6 +387,32 @@ fn tab_completes_a_path_and_applies_the_only_one() {
     assert!(!typing.completion.is_open());
     typing.set("ls pkg2 a");
     assert_eq!(typing.wanted(), None, "the list was closed");
+}
+
+#[test]
+fn enter_accepts_in_a_list_of_paths_that_tab_opened() {
+    let check = |text: &str, found: &[&str], expected: &str| {
+        let mut typing = Typing::of(text);
+        typing.force();
+        typing.find(found);
+        let OnEnter::Insert(replacement) = typing.completion.on_enter() else { panic!("{text}") };
+        assert_eq!(typing.apply(Some(replacement)), expected);
+    };
+    check("look at /tmp/fi", &["/tmp/file", "/tmp/fire"], "look at /tmp/file ");
+    check("look at src/", &["src/a.rs", "src/b.rs"], "look at src/a.rs ");
+    check("/import s", &["s.jsonl", "src/"], "/import s.jsonl");
+    check("!cat s", &["s.rs", "src/"], "!cat s.rs ");
+    // What is typed on narrows the same list.
+    let mut typing = Typing::of("open s");
+    typing.force();
+    typing.find(&["src/", "s p.md"]);
+    typing.set("open sr");
+    typing.find(&["src/", "srv/"]);
+    assert!(matches!(typing.completion.on_enter(), OnEnter::Insert(_)));
+    // A list that opened by itself takes nothing that was not selected.
+    let mut typing = Typing::of("look at /tmp/fi");
+    typing.find(&["/tmp/file", "/tmp/fire"]);
+    assert_eq!(typing.completion.on_enter(), OnEnter::Submit);
 }
 
 #[test]
