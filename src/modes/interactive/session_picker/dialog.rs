@@ -209,10 +209,11 @@ impl SessionsDialog {
 
     fn on_query(&mut self) -> OverlayStep {
         (self.note, self.awaited) = (None, None);
+        // The best match comes first.
+        self.list.start_over();
         if self.is_search() {
             return self.ask();
         }
-        self.list.start_over();
         self.is_searching = false;
         self.hits.clear();
         self.arrange(None);

@@ -225,6 +225,30 @@ fn selected_session_stays_selected_when_the_scope_changes() {
 }
 
 #[test]
+fn changed_query_marks_the_best_match_and_other_keys_leave_the_mark() {
+    let mut list = List::new();
+    let selected = |list: &mut List| {
+        let screen = list.screen(80, 20);
+        screen.lines().find(|row| row.starts_with('→')).unwrap_or_default().to_owned()
+    };
+    list.press(KeyCode::Down);
+    list.press(KeyCode::Down);
+    list.press(KeyCode::Char('m'));
+    let found = |id: &str| hit(session(id, "", 1), HitRank::Message, "Message", 0..1);
+    let hits = vec![found("c"), found("a")];
+    // The session that was marked before is among the hits, but not the best.
+    list.dialog.on_done(SessionsDone::Found { request: 1, is_first: true, hits, is_done: false });
+    assert!(selected(&mut list).contains("Message of c"));
+    list.press(KeyCode::Down);
+    for key in [KeyCode::Left, KeyCode::Right, KeyCode::Home, KeyCode::End] {
+        list.press(key);
+    }
+    let more = vec![found("b")];
+    list.dialog.on_done(SessionsDone::Found { request: 1, is_first: false, hits: more, is_done: true });
+    assert!(selected(&mut list).contains("Message of a"));
+}
+
+#[test]
 fn deletion_is_confirmed_and_the_open_session_is_kept() {
     let mut list = List::new();
     assert_eq!(list.ctrl('d'), None);
