@@ -46,6 +46,15 @@ fn lines_of_a_paragraph_stay_lines() {
 }
 
 #[test]
+fn break_after_an_image_begins_a_row() {
+    for end in ["  ", "\\", ""] {
+        let rows = rendered(&format!("![chart](c.png){end}\nnext ![map](m.png){end}\nlast"), 60);
+        let rows: Vec<&str> = rows.lines().collect();
+        assert!(rows.len() == 3 && rows[1].starts_with("next ") && rows[2] == "last", "{rows:?}");
+    }
+}
+
+#[test]
 fn headings_keep_their_marks_from_the_third_level_on() {
     check("# One\n## Two\n### Three\nSet\n===", 20, "One\n\nTwo\n\n### Three\n\nSet");
 }

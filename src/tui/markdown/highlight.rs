@@ -98,8 +98,11 @@ struct State {
 impl CodeLines {
     /// The next line, without its line break, as runs.
     pub fn next_line(&mut self, line: &str, theme: &Theme) -> Vec<Run> {
-        let plain = theme.style(Token::MdCodeBlock);
-        let Some(tokens) = self.next_tokens(line) else { return vec![Run::new(line, plain)] };
+        let Some(tokens) = self.next_tokens(line) else {
+            return vec![Run::new(line, theme.style(Token::MdCodeBlock))];
+        };
+        // Code that no rule of the grammar colors.
+        let plain = theme.style(Token::Text);
         let mut runs: Vec<Run> = Vec::new();
         let mut start = 0;
         for (end, token) in tokens {
@@ -222,7 +225,9 @@ mod tests {
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let runs = Highlighter::new().lines("rust").next_line("let s = \"a\"; // b", &theme);
         let style_of = |text: &str| runs.iter().find(|run| run.text.contains(text)).unwrap().style;
-        let expected = |token: Token| theme.style(Token::MdCodeBlock).patch(theme.style(token));
+        let expected = |token: Token| theme.style(Token::Text).patch(theme.style(token));
+        // What has no scope has the colour of text.
+        assert!(runs.iter().any(|run| run.style == theme.style(Token::Text)), "{runs:?}");
         assert_eq!(style_of("\"a\""), expected(Token::SyntaxString));
         assert_eq!(style_of("// b"), expected(Token::SyntaxComment));
         let text: String = runs.iter().map(|run| run.text.as_str()).collect();

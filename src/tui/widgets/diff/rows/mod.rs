@@ -119,7 +119,7 @@ impl<'a> DiffRows<'a> {
         let of_text = |token: Option<Token>, place: Range<usize>| {
             let token = if covers(&spelt_out, &place) { Some(Token::Warning) } else { token };
             let code = has_language && palette.is_some_and(Palette::is_tinted);
-            style(token.or(code.then_some(Token::MdCodeBlock)), covers(marks, &place))
+            style(token.or(code.then_some(Token::Text)), covers(marks, &place))
         };
         let mut runs: Vec<Run> = Vec::new();
         let mut start = 0;
