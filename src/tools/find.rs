@@ -15,6 +15,7 @@ use crate::util::git::Repository;
 
 use super::listing::Listing;
 use super::path::{FoundPath, WrittenPath, path_argument};
+use super::unsearched::Unsearched;
 use super::walk::{
     IgnoreRules, SEARCHED_IGNORED, ignored_note, n_ignored, relative_glob, relative_name, walk,
     with_literal_brackets,
@@ -143,9 +144,16 @@ impl FindRun<'_> {
     fn run(&mut self, rules: IgnoreRules<'_>) -> Result<Listing, ToolError> {
         let root = &*self.place.path;
         let mut listing = Listing::of(self.place);
+        let mut unread = Unsearched::default();
         for entry in walk(root, rules, Override::empty()).build() {
             super::check_cancelled(self.cancel)?;
-            let Ok(entry) = entry else { continue };
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    unread.push_walked(&error, root);
+                    continue;
+                }
+            };
             if entry.depth() == 0 {
                 continue;
             }
@@ -168,6 +176,9 @@ impl FindRun<'_> {
             self.n_found += 1;
             let suffix = if is_dir { "/" } else { "" };
             listing.push(&[&name, suffix].concat());
+        }
+        if let Some(notice) = unread.notice() {
+            listing.passed_over(notice);
         }
         Ok(listing)
     }

@@ -23,6 +23,7 @@ use crate::util::text_decoder::TextEncoding;
 use super::listing::Listing;
 use super::output::format_size;
 use super::path::{FoundPath, WrittenPath, path_argument};
+use super::unsearched::Unsearched;
 use super::walk::{
     IgnoreRules, SEARCHED_IGNORED, ignored_note, n_ignored, relative_glob, relative_name, walk,
     with_literal_brackets,
@@ -42,9 +43,6 @@ const HEAP_BYTES: usize = 16 << 20;
 
 /// Memory limits for a compiled pattern and for its matching cache.
 const PATTERN_BYTES: usize = 10 << 20;
-
-/// Maximum number of skipped files that are listed.
-const MAX_NAMED: usize = 3;
 
 /// Searches files for the model.
 #[derive(Debug)]
@@ -183,8 +181,14 @@ impl FolderSearch<'_> {
         let mut searchers = Searchers::new(found.context, found.is_crlf_aware, BinaryDetection::quit(0));
         for entry in walk(self.root, rules, self.overrides.clone()).build() {
             super::check_cancelled(found.cancel)?;
-            // An unreadable folder is skipped; the rest is searched.
-            let Ok(entry) = entry else { continue };
+            let entry = match entry {
+                Ok(entry) => entry,
+                // The rest is searched.
+                Err(error) => {
+                    found.unsearched.push_walked(&error, self.root);
+                    continue;
+                }
+            };
             if is_file(&entry) {
                 self.n_files += 1;
                 let name = relative_name(entry.path(), self.root);
@@ -307,8 +311,7 @@ fn is_text(start: &[u8]) -> bool {
     if TextEncoding::of(start) != TextEncoding::Utf8 {
         return true;
     }
-    let is_odd =
-        |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 8 | 12 | 27);
+    let is_odd = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 8 | 12 | 27);
     let n_odd = start.iter().filter(|byte| is_odd(byte)).count();
     if n_odd == 0 {
         return true;
@@ -330,8 +333,7 @@ struct Found<'a> {
     cut_lines: bool,
     /// The current file's name, as shown.
     name: String,
-    /// Files that were not searched completely, and why.
-    unsearched: Vec<(String, io::Error)>,
+    unsearched: Unsearched,
     is_crlf_aware: bool,
     cancel: &'a CancellationToken,
 }
@@ -347,7 +349,7 @@ impl<'a> Found<'a> {
             more: false,
             cut_lines: false,
             name: String::new(),
-            unsearched: Vec::new(),
+            unsearched: Unsearched::default(),
             is_crlf_aware: is_crlf_aware(arguments),
             cancel,
         }
@@ -365,25 +367,14 @@ impl<'a> Found<'a> {
             searcher.search_reader(matcher, start.as_slice().chain(file), &mut *self)
         });
         if let Err(error) = searched {
-            self.unsearched.push((std::mem::take(&mut self.name), error));
-        }
-    }
-
-    /// Names the skipped files; `None` if all were searched.
-    fn passed_over(&self) -> Option<String> {
-        let named = self.unsearched.iter().take(MAX_NAMED).map(|(name, error)| {
             // The searcher's out-of-memory error has no specific kind.
             let reason = if error.kind() == io::ErrorKind::Other && error.raw_os_error().is_none() {
                 format!("a line is longer than {}", format_size(HEAP_BYTES as u64))
             } else {
                 error.to_string()
             };
-            format!("{name}: {reason}")
-        });
-        let named: Vec<String> = named.collect();
-        let n_more = self.unsearched.len() - named.len();
-        let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };
-        (!named.is_empty()).then(|| format!("Not fully searched: {}{more}", named.join("; ")))
+            self.unsearched.push(&self.name, &reason);
+        }
     }
 
     /// Whether line `number` belongs to the context after the last match.
@@ -406,7 +397,7 @@ impl<'a> Found<'a> {
     }
 
     fn finish(mut self) -> ToolOutput {
-        if let Some(notice) = self.passed_over() {
+        if let Some(notice) = self.unsearched.notice() {
             self.listing.passed_over(notice);
         }
         if self.n_matches == 0 {

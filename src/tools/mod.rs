@@ -20,6 +20,7 @@ mod plain_output;
 mod read;
 mod selection;
 mod spill;
+mod unsearched;
 mod user_bash;
 mod walk;
 mod write;

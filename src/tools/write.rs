@@ -88,6 +88,10 @@ impl Tool for Write {
                         None => failed(error),
                     })?;
                 }
+                // A pipe would wait for its other end.
+                if fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+                    return Err(ToolError(format!("{} is not a regular file", path.display())));
+                }
                 let has_changed = files.has_changed(&path);
                 editor::note_overwrite(files.editor(), &path);
                 editor::write(files.editor(), &path, &content).map_err(failed)?;

@@ -9,6 +9,7 @@ use pi::ai::{ContentBlock, join_text};
 use pi::tools::{BashConfig, Edit, ImageLimits, ToolsConfig, preview, registry};
 use serde_json::json;
 
+use crate::support::files::make_fifo;
 use crate::tools_support::Workbench;
 
 fn lines(n_lines: usize) -> String {
@@ -463,6 +464,14 @@ async fn read_shows_utf_16_with_a_mark_as_text() {
     let error = bench.error("edit", json!({ "path": "out.txt", "edits": edits })).await;
     assert!(error.contains("It is UTF-16 text"), "{error}");
     assert_eq!(fs::read(bench.path("out.txt")).unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn write_does_not_wait_for_a_pipe() {
+    let bench = Workbench::new();
+    make_fifo(&bench.path("pipe"));
+    let error = bench.error("write", json!({ "path": "pipe", "content": "x" })).await;
+    assert_eq!(error, format!("{} is not a regular file", bench.path("pipe").display()));
 }
 
 #[tokio::test]
