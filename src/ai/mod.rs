@@ -23,8 +23,8 @@ mod transport;
 pub use api::shortest_answer;
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{
-    Failure, FailureClass, Refused, Rejection, RequestPath, classify, plain_error, rejection, retry_delay,
-    wait_text,
+    Failure, FailureClass, Refused, RefusedSize, Rejection, RequestPath, classify, plain_error, rejection,
+    retry_delay, wait_text,
 };
 pub use messages::{
     Api, AssistantBlock, AssistantMessage, AssistantMessageBuilder, Blank, BlockKind, ConstrainedSampling,

@@ -9,7 +9,7 @@ use super::patterns::{PER_DAY, PER_MINUTE, contains};
 use super::{
     Failure, FailureClass, RequestError, RequestPath, classify, codes, parse_duration, rejection_in,
 };
-use super::{retry_delay, with_verdict};
+use super::{can_never_fit, retry_delay, size_in, with_verdict};
 
 /// The contents of an error response, extracted from the shapes servers use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -114,8 +114,19 @@ impl ErrorBody {
             }
             body.place = Some(param.to_owned());
         }
+        body.note_size(error);
         body.note_plan(error);
         body
+    }
+
+    /// Adds the sizes that llama.cpp puts beside its message.
+    fn note_size(&mut self, error: &Value) {
+        for key in ["n_prompt_tokens", "n_ctx"] {
+            let count = error.get(key).and_then(Value::as_u64).map(|count| count.to_string());
+            if let Some(count) = count.filter(|count| !self.message.contains(count)) {
+                self.notes.push(format!("{key} {count}"));
+            }
+        }
     }
 
     /// Adds a subscription service's facts about a limit: the plan and the reset time.
@@ -146,7 +157,11 @@ impl ErrorBody {
             Some(status) => self.with_status(status),
             None => self.in_stream(),
         };
-        let class = class.unwrap_or_else(|| classify(&text, status));
+        let class = match class {
+            Some(FailureClass::RateLimit) if can_never_fit(&text.to_lowercase()) => FailureClass::Overflow,
+            Some(class) => class,
+            None => classify(&text, status),
+        };
         let mut rejection = rejection_in(&text, class);
         if let (Some(rejection), Some(place)) = (&mut rejection, place) {
             rejection.place = Some(place);
@@ -156,6 +171,7 @@ impl ErrorBody {
             status: status.or_else(|| super::leading_status(&text)),
             retry_after: retry_after.or_else(|| retry_delay(&text)),
             rejection,
+            size: size_in(&text, class),
         };
         RequestError { text, failure }
     }
@@ -314,6 +330,10 @@ mod tests {
         limit(json!({"code": "usage_not_included", "plan_type": "free"}), "usage_not_included, plan free");
         limit(json!({"code": "usage_limit_reached", "resets_at": 1e300}), "usage_limit_reached");
         check(json!({"unknown": 1}), "400: {\"unknown\":1}");
+        check(
+            json!({"error": {"message": "m 512", "type": "t", "n_ctx": 512, "n_prompt_tokens": 9000}}),
+            "400: m 512 (t, n_prompt_tokens 9000)",
+        );
         let long = "x".repeat(100_000);
         let reasons: Vec<Value> = (0..1_000).map(|_| json!({"reason": long})).collect();
         let hostile = json!({"error": {"message": long, "type": long, "details": reasons}});

@@ -11,19 +11,21 @@ mod codes;
 mod error_body;
 mod patterns;
 mod plain_words;
+mod refused_size;
 mod rejection;
 
 use std::fmt;
 use std::time::Duration;
 
 use patterns::{
-    AUTH, CONFIG, NETWORK, NOT_FOUND, OVERFLOW, OVERLOADED, PER_DAY, PER_MINUTE, PERMANENT, QUOTA,
-    RATE_LIMIT, REFUSED, SERVER, STRICT_SCHEMAS, TOOL_USE_FAILED, TRANSIENT_STATUSES, UPDATES, contains,
-    has_token,
+    ANSWER_LIMITS, AUTH, CONFIG, EXCESSES, LENGTHS, NETWORK, NOT_FOUND, OTHER_LENGTHS, OVERFLOW, OVERLOADED,
+    PER_DAY, PER_MINUTE, PERMANENT, QUOTA, RATE_LIMIT, REFUSED, SERVER, STRICT_SCHEMAS, TOKENS_PER_MINUTE,
+    TOOL_USE_FAILED, TRANSIENT_STATUSES, UPDATES, contains, has_token,
 };
 
 pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
 pub use plain_words::{plain_error, wait_text};
+pub use refused_size::RefusedSize;
 use rejection::rejection_in;
 pub use rejection::{Refused, Rejection, RequestPath, rejection};
 
@@ -86,12 +88,15 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
     /// The part of the conversation the server rejected, if that is the cause.
     pub rejection: Option<Rejection>,
+    /// The token counts that the error names; only for [`FailureClass::Overflow`]. Its `limit` is
+    /// the window that counts, if it is smaller than the configured one.
+    pub size: Option<RefusedSize>,
 }
 
 impl Failure {
     /// A failure that did not come from a server.
     pub fn of_class(class: FailureClass) -> Self {
-        Self { class, status: None, retry_after: None, rejection: None }
+        Self { class, status: None, retry_after: None, rejection: None, size: None }
     }
 
     /// Classifies an error text. Without a `status`, a status at the start of the text counts.
@@ -102,8 +107,14 @@ impl Failure {
             status: status.or_else(|| leading_status(text)),
             retry_after: retry_delay(text),
             rejection: rejection_in(text, class),
+            size: size_in(text, class),
         }
     }
+}
+
+/// The token counts in an error of this class.
+fn size_in(text: &str, class: FailureClass) -> Option<RefusedSize> {
+    if class == FailureClass::Overflow { RefusedSize::read(text) } else { None }
 }
 
 /// A failure before it is put into the answer, with the text for the user.
@@ -207,9 +218,12 @@ fn classify_text(text: &str, status: Option<u16>) -> FailureClass {
     if says(CONFIG) {
         return FailureClass::Config;
     }
+    if can_never_fit(text) {
+        return FailureClass::Overflow;
+    }
     // Errors about rate limits also contain "tokens" and "limit", so rule them out first.
     let limited = status == Some(429) || says(RATE_LIMIT) || text.starts_with("service unavailable:");
-    if !limited && (status == Some(413) || says(OVERFLOW)) {
+    if !limited && (status == Some(413) || says(OVERFLOW) || is_about_length(text, status)) {
         return FailureClass::Overflow;
     }
     // A limit per minute passes, even if the text mentions quota and billing.
@@ -251,6 +265,25 @@ fn classify_text(text: &str, status: Option<u16>) -> FailureClass {
         return FailureClass::Server;
     }
     FailureClass::Unknown
+}
+
+/// Whether a text in lower case rejects a request that no wait can help: it has more tokens than
+/// the service accepts in a minute, or leaves no room for an answer.
+fn can_never_fit(text: &str) -> bool {
+    let is_above = || RefusedSize::read(text).is_some_and(|size| size.limit.and(size.requested).is_some());
+    let has_no_room = || ["got -", "got 0", "given -", "is negative"].iter().any(|word| text.contains(word));
+    (TOKENS_PER_MINUTE.iter().any(|word| text.contains(word)) && is_above())
+        || (ANSWER_LIMITS.iter().any(|name| text.contains(name)) && has_no_room())
+}
+
+/// Whether a text in lower case rejects the length of a request in words that no table has.
+fn is_about_length(text: &str, status: Option<u16>) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    matches!(status, None | Some(400 | 413 | 422 | 500))
+        && has(LENGTHS)
+        && has(EXCESSES)
+        && !has(OTHER_LENGTHS)
+        && !has(ANSWER_LIMITS)
 }
 
 /// The wait the server requests before the next attempt, if its error text contains one.

@@ -81,6 +81,19 @@ pub(super) const STRICT_SCHEMAS: &[&str] = &[
     "\"strict\"",
 ];
 
+/// Names of the limit of an answer. A service that rejects the limit as negative has computed it
+/// from the length of the prompt.
+pub(super) const ANSWER_LIMITS: &[&str] = &[
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "maxoutputtokens",
+    "maxtokens",
+    "n_predict",
+    "num_predict",
+];
+
 pub(super) const OVERFLOW: &[&str] = &[
     "prompt is too long",
     "prompt too long",
@@ -136,7 +149,91 @@ pub(super) const OVERFLOW: &[&str] = &[
     "total length of all messages is too long",
     "400: cerebras answered with an empty body",
     "413: cerebras answered with an empty body",
+    // LM Studio.
+    "when context the overflows",
+    "context length of only #",
+    "input tokens exceed the configured limit",
 ];
+
+/// In an error about the length of a request, what is too long. With one of [`EXCESSES`] it is a
+/// rejection in any wording.
+pub(super) const LENGTHS: &[&str] = &[
+    "context length",
+    "context window",
+    "context size",
+    "context limit",
+    "context_length",
+    "context_window",
+    "maximum context",
+    "max context",
+    "n_ctx",
+    "input tokens",
+    "prompt tokens",
+    "input token count",
+    "prompt token count",
+    "input length",
+    "prompt length",
+    "model length",
+    "max_model_len",
+    "length of the prompt",
+    "length of the input",
+    "tokens in the prompt",
+    "prompt is",
+    "input is",
+    "conversation is",
+];
+
+pub(super) const EXCESSES: &[&str] = &[
+    "exceed",
+    "too long",
+    "too large",
+    "too big",
+    "too many",
+    "longer than",
+    "greater than",
+    "larger than",
+    "bigger than",
+    "more than",
+    "over the",
+    "above the",
+    "overflow",
+    "not enough",
+    "not fit",
+    "doesn't fit",
+    "cannot fit",
+    "can't fit",
+    "beyond",
+    "surpass",
+];
+
+/// Words of errors about another length: of the answer, of a name, of a picture, of a month.
+pub(super) const OTHER_LENGTHS: &[&str] = &[
+    "output token",
+    "completion token",
+    "output length",
+    "thinking",
+    "reasoning",
+    "image",
+    "tool",
+    "function",
+    "schema",
+    "character",
+    "quota",
+    "month",
+    "week",
+    "daily",
+    "per day",
+    "credit",
+    "balance",
+    "billing",
+    "stop sequence",
+    "temperature",
+    "top_p",
+];
+
+/// Names of a limit of tokens per minute.
+pub(super) const TOKENS_PER_MINUTE: &[&str] =
+    &["tokens per min", "tokens per-min", "tokens_per_min", "(tpm)", "tokens/min"];
 
 pub(super) const RATE_LIMIT: &[&str] = &[
     "rate limit",

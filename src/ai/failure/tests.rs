@@ -19,6 +19,10 @@ fn texts_are_classified_by_what_servers_say() {
         ),
         (
             "rate_limit_exceeded: Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000",
+            Overflow,
+        ),
+        (
+            "429: Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 4000",
             RateLimit,
         ),
         ("413: Request too large for model on tokens per minute (TPM): Limit 6000", RateLimit),
@@ -223,6 +227,17 @@ const TOO_LONG: &[&str] = &[
     "413: Payload Too Large",
     "400: cerebras answered with an empty body",
     "413: cerebras answered with an empty body",
+    "400: Trying to keep the first 6269 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+    "400: Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 280000 tokens.",
+    "400: max_tokens must be at least 1, got -2048",
+    "400: `max_completion_tokens` must be greater than 0, got -17. (BadRequestError)",
+    "413: Request too large for model `x` in organization `y` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 12500, please reduce your message size and try again. (rate_limit_exceeded)",
+    "429: Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000. The input or output tokens must be reduced.",
+    // In words that no table has.
+    "400: the conversation does not fit into the context window (8192)",
+    "500: prompt tokens (9000) are more than the context size of 8192",
+    "400: Your prompt is too large for this model",
+    "422: number of prompt tokens 9000 surpasses max_model_len 8192",
 ];
 
 /// Known texts of failures that recur with the same request.
@@ -232,6 +247,11 @@ const REFUSED_FOR_GOOD: &[&str] = &[
     "403: forbidden",
     "404: nothing here",
     "422: unprocessable",
+    "400: max_tokens is too large: 128000. This model supports at most 16384 completion tokens",
+    "400: max_output_tokens must be at least 16, got 1",
+    "400: `max_tokens` must be greater than `thinking.budget_tokens`",
+    "400: the input length of tools.0.name exceeds 64 characters",
+    "400: context window of the image model is not enough for this image",
     "request req_429abc5003 was not understood",
     "v5.503.1 is not supported",
 ];
@@ -295,4 +315,25 @@ fn refusals_of_strict_schemas_are_recognised() {
     let text = "400: strict mode is not supported by this model".to_owned();
     let failure = Failure::of_class(FailureClass::Quota);
     assert!(!refuses_strict_schemas(&RequestError { text, failure }));
+}
+
+#[test]
+fn size_of_a_rejected_request_is_a_value_of_its_failure() {
+    let check = |body: serde_json::Value, status: u16, expected: Option<(u64, u64)>| {
+        let error = ErrorBody::from_text(&body.to_string()).into_error(Some(status));
+        let size = |failure: &Failure| failure.size.and_then(|size| Some((size.limit?, size.requested?)));
+        assert_eq!(size(&error.failure), expected, "{body}");
+        // A stored answer has its text alone.
+        assert_eq!(size(&Failure::read(&error.text, None)), expected, "{}", error.text);
+    };
+    let llama = serde_json::json!({"error": {"code": 400, "type": "exceed_context_size_error",
+        "message": "the request exceeds the available context size", "n_prompt_tokens": 9000, "n_ctx": 4096}});
+    check(llama, 400, Some((4_096, 9_000)));
+    let text = "Request too large on tokens per minute (TPM): Limit 6000, Requested 12500, please reduce your message size";
+    let groq =
+        serde_json::json!({"error": {"message": text, "type": "tokens", "code": "rate_limit_exceeded"}});
+    check(groq, 413, Some((6_000, 12_500)));
+    let slow = "Rate limit reached on tokens per minute (TPM): Limit 6000, Used 5000, Requested 1500";
+    check(serde_json::json!({"error": {"message": slow, "code": "rate_limit_exceeded"}}), 429, None);
+    check(serde_json::json!({"error": {"message": "no key of 2000 tokens, maximum 1000"}}), 401, None);
 }
