@@ -114,16 +114,21 @@ fn blocks_end_where_another_kind_begins() {
 }
 
 #[test]
-fn a_call_without_its_stop_does_not_run() {
-    for lines in [
-        vec![CALL, INPUT, CALLED],
-        vec![CALL, INPUT],
-        vec![CALL, INPUT, r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"x"}}}"#, CALLED],
-    ] {
+fn call_without_its_stop_runs_only_if_the_message_ended_and_its_json_is_complete() {
+    const CUT: &str =
+        r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":"}}}}"#;
+    const TEXT: &str = r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"x"}}}"#;
+    const LIMIT: &str = r#"{"messageStop":{"stopReason":"max_tokens"}}"#;
+    let check = |lines: &[&str], runs: bool| {
         let message = read(&framed(&lines.join("\n")));
-        let errors: Vec<bool> = message.tool_calls().map(|call| call.arguments_error.is_some()).collect();
-        assert_eq!(errors, [true], "{lines:?}");
-    }
+        let whole: Vec<bool> = message.tool_calls().map(|call| call.arguments_error.is_none()).collect();
+        assert_eq!(whole, [runs], "{lines:?}");
+    };
+    check(&[CALL, INPUT, CALLED], true);
+    check(&[CALL, INPUT, TEXT, CALLED], true);
+    check(&[CALL, INPUT], false);
+    check(&[CALL, CUT, CALLED], false);
+    check(&[CALL, INPUT, LIMIT], false);
 }
 
 #[test]
@@ -136,7 +141,6 @@ fn unknown_events_are_skipped() {
             r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"citation":{"title":"t"}}}}"#,
             r#"{"contentBlockStop":{"contentBlockIndex":0}}"#,
             r#"{"contentBlockStop":{"contentBlockIndex":9}}"#,
-            r#"{"contentBlockDelta":{"contentBlockIndex":9,"delta":{"toolUse":{"input":"lost"}}}}"#,
             r#"{"moonEvent":{"phase":[]}}"#,
             r#"{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"text":"a"}}}"#,
             r#"{"contentBlockStop":{"contentBlockIndex":1}}"#,
@@ -161,7 +165,7 @@ fn reasons_to_stop_are_those_of_the_table() {
     check("stop_sequence", StopReason::Stop, None);
     check("max_tokens", StopReason::Length, None);
     check("model_context_window_exceeded", StopReason::Length, None);
-    check("tool_use", StopReason::ToolUse, None);
+    check("tool_use", StopReason::Error, Some(FailureClass::ToolUseFailed));
     check("guardrail_intervened", StopReason::Error, Some(FailureClass::Refused));
     check("content_filtered", StopReason::Error, Some(FailureClass::Refused));
     check("malformed_tool_use", StopReason::Error, Some(FailureClass::ToolUseFailed));

@@ -476,21 +476,6 @@ fn a_tool_that_takes_text_gets_it_as_its_input() {
 }
 
 #[test]
-fn a_call_the_server_did_not_finish_does_not_run() {
-    let begun = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f"}}"#;
-    let whole =
-        r#"{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":1}"}"#;
-    let output = r#"{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]}}"#;
-    for frames in [&[begun, whole, COMPLETED][..], &[begun, whole, output], &[output]] {
-        let body: String = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
-        let events = decode_recorded(&request("openai-responses", "x"), [body.as_bytes()]);
-        let calls: Vec<&ToolCall> = done(&events).tool_calls().collect();
-        assert_eq!(calls.len(), 1);
-        assert!(calls[0].arguments_error.is_some(), "{frames:?}");
-    }
-}
-
-#[test]
 fn errors_are_read_flat_and_nested() {
     let check = |frame: &str, expected: &str| check_responses(&[frame], json!([]), "error", Some(expected));
     check(r#"{"type":"error","code":"server_error","message":"m","param":null}"#, "server_error: m");

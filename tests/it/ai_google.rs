@@ -117,9 +117,9 @@ fn arguments_come_by_path_and_count_only_when_they_are_whole() {
     let whole = json!({"functionCall": {"name": "f", "partialArgs": [
         {"jsonPath": "$.n", "numberValue": 2}, {"jsonPath": "$.b", "boolValue": true}, {"jsonPath": "$.z", "nullValue": "NULL_VALUE"}]}});
     check_parts(&[whole], json!([call("call_7_0", "f", json!({"n": 2, "b": true, "z": null}))]));
-    // Neither a call that never ends nor one that another begins in may run.
+    // A call that ends in a string does not run, whatever follows.
     let next = json!({"functionCall": {"name": "g", "args": {}}});
-    for parts in [vec![start(), piece("a", true)], vec![start(), piece("a", false), next]] {
+    for parts in [vec![start(), piece("a", true)], vec![start(), piece("a", true), next.clone()]] {
         let body: String = parts
             .iter()
             .map(|part| json!({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]}))
@@ -131,6 +131,14 @@ fn arguments_come_by_path_and_count_only_when_they_are_whole() {
         assert!(error.contains("\n\nReceived arguments:\n{\"x\":\"a"), "{error}");
         assert_eq!(first.arguments, json!({ "x": "a" }));
     }
+    // One that lacks only its end does.
+    check_parts(
+        &[start(), piece("a", false), next],
+        json!([
+            {"type": "toolCall", "id": "call_7_0", "name": "f", "arguments": {"x": "a"}, "thoughtSignature": "AAAA"},
+            call("call_7_1", "g", json!({})),
+        ]),
+    );
 }
 
 #[track_caller]

@@ -11,6 +11,7 @@ mod ai_contract;
 mod ai_decode;
 mod ai_encode;
 mod ai_errors;
+mod ai_gateways;
 mod ai_google;
 mod ai_handover;
 mod ai_http;

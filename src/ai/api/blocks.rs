@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::halves::{Joint, without_signs};
 use crate::ai::messages::{
     AssistantBlock, BlockKind, Extra, StreamEvent, Text, Thinking, ToolCall, partial_json,
 };
@@ -15,6 +16,8 @@ pub(super) struct Blocks {
     pub(super) content: Vec<AssistantBlock>,
     /// Per block: the argument text of a tool call so far.
     arguments: Vec<String>,
+    /// Per block: what joins its next piece to the last one.
+    joints: Vec<Joint>,
     open: Vec<bool>,
 }
 
@@ -28,6 +31,7 @@ impl Blocks {
     }
 
     pub(super) fn start_call(&mut self, id: String, name: String, out: &mut Vec<StreamEvent>) -> usize {
+        let name = bounded(name);
         let call = ToolCall {
             id: id.clone(),
             name: name.clone(),
@@ -48,14 +52,23 @@ impl Blocks {
         let index = self.content.len();
         self.content.push(block);
         self.arguments.push(String::new());
+        self.joints.push(Joint::default());
         self.open.push(true);
         out.push(StreamEvent::BlockStart { index, kind });
         index
     }
 
-    /// Appends to an open block.
+    /// Appends to an open block. The text may be a [`Piece`](super::Piece) of a frame, cut in a character.
     pub(super) fn push(&mut self, index: usize, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
-        if text.is_empty() || self.open.get(index) != Some(&true) {
+        if !self.is_open(index) {
+            return;
+        }
+        let text = self.joints[index].add(text);
+        self.append(index, text, out);
+    }
+
+    fn append(&mut self, index: usize, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
+        if text.is_empty() {
             return;
         }
         match &mut self.content[index] {
@@ -65,6 +78,33 @@ impl Blocks {
             AssistantBlock::Unknown(_) => return,
         }
         out.push(StreamEvent::Delta { index, text: text.into_owned() });
+    }
+
+    /// Marks an open block as closed, after half a character that still waits. Returns whether it was open.
+    fn close(&mut self, index: usize, out: &mut Vec<StreamEvent>) -> bool {
+        if !self.is_open(index) {
+            return false;
+        }
+        if let Some(half) = self.joints[index].end() {
+            self.append(index, Cow::Borrowed(half), out);
+        }
+        self.open[index] = false;
+        true
+    }
+
+    /// Names the call at `index`, which may have begun without a name.
+    pub(super) fn name_call(&mut self, index: usize, id: String, name: &str) {
+        if let Some(call) = self.call_mut(index) {
+            call.id = id;
+            call.name = bounded(name.to_owned());
+        }
+    }
+
+    /// Whether a call has no name, so that nothing can be made of it.
+    pub(super) fn has_unnamed_call(&self) -> bool {
+        self.content
+            .iter()
+            .any(|block| matches!(block, AssistantBlock::ToolCall(call) if call.name.is_empty()))
     }
 
     pub(super) fn thinking_mut(&mut self, index: usize) -> Option<&mut Thinking> {
@@ -78,6 +118,7 @@ impl Blocks {
     /// if there is one.
     pub(super) fn replace(&mut self, index: usize, text: Option<String>) {
         let Some(text) = text.filter(|_| self.is_open(index)) else { return };
+        self.joints[index] = Joint::default();
         match &mut self.content[index] {
             AssistantBlock::Text(block) => block.text = text,
             AssistantBlock::Thinking(block) => block.thinking = text,
@@ -131,9 +172,8 @@ impl Blocks {
         arguments: Result<Value, String>,
         out: &mut Vec<StreamEvent>,
     ) {
-        match self.open.get_mut(index) {
-            Some(open) if *open => *open = false,
-            _ => return,
+        if !self.close(index, out) {
+            return;
         }
         let text = std::mem::take(&mut self.arguments[index]);
         if let AssistantBlock::ToolCall(call) = &mut self.content[index] {
@@ -155,9 +195,8 @@ impl Blocks {
     }
 
     pub(super) fn end_as(&mut self, index: usize, whole: bool, out: &mut Vec<StreamEvent>) {
-        match self.open.get_mut(index) {
-            Some(open) if *open => *open = false,
-            _ => return,
+        if !self.close(index, out) {
+            return;
         }
         if let AssistantBlock::ToolCall(call) = &mut self.content[index] {
             let text = std::mem::take(&mut self.arguments[index]);
@@ -165,5 +204,19 @@ impl Blocks {
             (call.arguments, call.arguments_error) = read(&text);
         }
         out.push(StreamEvent::BlockEnd { index, block: self.content[index].clone() });
+    }
+}
+
+/// The name of a tool, at most as long as any service allows several times over: names are in
+/// tables and in every later request.
+fn bounded(name: String) -> String {
+    const MAX_CHARS: usize = 256;
+    let name = match without_signs(&name) {
+        Cow::Borrowed(_) => name,
+        Cow::Owned(whole) => whole,
+    };
+    match name.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => name[..end].to_owned(),
+        None => name,
     }
 }

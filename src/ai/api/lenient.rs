@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::DecodeError;
+use super::halves::{mark, without_signs};
 use crate::ai::failure::{ErrorBody, clip};
 use crate::ai::messages::{partial_json, replace_lone_surrogates};
 
@@ -21,7 +22,7 @@ pub(super) fn with_json<'a, T, R>(
 where
     T: Deserialize<'a>,
 {
-    let error = match replace_lone_surrogates(data) {
+    let error = match mark(data) {
         Cow::Borrowed(_) => match serde_json::from_str(data) {
             Ok(parsed) => return read(parsed),
             Err(error) => {
@@ -54,10 +55,29 @@ pub(super) fn error_of(data: &str) -> DecodeError {
 
 /// A string of a frame, borrowed if it has no escapes.
 ///
-/// A separate type, because `Option<Cow<str>>` always copies.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+/// A separate type, because `Option<Cow<str>>` always copies. Text that later frames continue is
+/// a [`Piece`](super::Piece).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Str<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Str<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Str(without_signs(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Str(Cow::Owned(without_signs(text).into_owned())))
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
 
 impl Str<'_> {
     pub(super) fn as_str(&self) -> &str {
@@ -123,10 +143,10 @@ pub(super) fn lenient_str<'de, D: serde::Deserializer<'de>>(
             f.write_str("anything")
         }
         fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-            Ok(Some(Str(Cow::Borrowed(text))))
+            Ok(Some(Str(without_signs(text))))
         }
         fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-            Ok(Some(Str(Cow::Owned(text.to_owned()))))
+            Ok(Some(Str(Cow::Owned(without_signs(text).into_owned()))))
         }
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
             Ok(None)

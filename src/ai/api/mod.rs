@@ -1,8 +1,8 @@
 //! The wire APIs: how requests are encoded and answers decoded.
 //!
 //! Each API is a folder `{mod, encode, decode, wire}` and a row in [`APIS`]. They
-//! share `headers`, `body` and `thinking` for requests, `lenient` and `blocks`
-//! for answers, and the addresses of `azure` and `vertex`.
+//! share `headers`, `body` and `thinking` for requests, `lenient`, `halves`, `blocks`,
+//! `stop_words` and `usage_count` for answers, and the addresses of `azure` and `vertex`.
 //! Encoding and decoding are pure; `http_provider` does everything in between:
 //! sending, framing, timeouts, cancellation and the final `Done`. The invariant
 //! of every decoder: a tool call with incomplete arguments has
@@ -14,11 +14,14 @@ mod bedrock;
 mod blocks;
 mod body;
 mod google;
+mod halves;
 mod headers;
 mod lenient;
 mod openai_chat;
 mod openai_responses;
+mod stop_words;
 mod thinking;
+mod usage_count;
 mod vertex;
 
 use reqwest::header::HeaderMap;
@@ -30,9 +33,12 @@ use crate::ai::requests::{Request, Unmet};
 use crate::ai::transport::{Framing, HttpRequest, SseFrame};
 use blocks::Blocks;
 use body::{strict_tools, write_body};
+use halves::{Joint, Piece, without_signs};
 use headers::Headers;
 use lenient::{Count, Str, error_of, filled, lenient, lenient_str, reported_error, with_json};
+use stop_words::{ReportedEnd, outcome_of, reported_end};
 use thinking::{fitting_budget, mapped_level, thinking_budget};
+use usage_count::{UsageCount, billed_cost};
 
 pub(super) use body::{BodyTo, object_schema};
 pub(super) use google::json_schema as google_schema;

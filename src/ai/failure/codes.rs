@@ -120,12 +120,18 @@ const STOP_REASONS: &[(FailureClass, &[&str])] = &[
             "imagerecitation",
         ],
     ),
-    (FailureClass::Overflow, &["modelcontextwindowexceeded"]),
+    (FailureClass::Overflow, &["modelcontextwindowexceeded", "contextwindowexceeded"]),
     (FailureClass::Network, &["networkerror"]),
     (FailureClass::Server, &["error"]),
     (
         FailureClass::ToolUseFailed,
-        &["malformedfunctioncall", "malformedresponse", "malformedmodeloutput", "malformedtooluse"],
+        &[
+            "malformedfunctioncall",
+            "malformedresponse",
+            "malformedmodeloutput",
+            "malformedtooluse",
+            "unexpectedtoolcall",
+        ],
     ),
 ];
 
@@ -145,7 +151,7 @@ fn look_up(rows: &[(FailureClass, &[&str])], code: &str) -> Option<FailureClass>
 }
 
 /// `RATE_LIMIT_EXCEEDED`, `rate-limit-exceeded` and `RateLimitExceeded` are one code.
-fn normalised(code: &str) -> String {
+pub(in crate::ai) fn normalised(code: &str) -> String {
     code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 

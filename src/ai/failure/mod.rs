@@ -23,6 +23,7 @@ use patterns::{
     TOOL_USE_FAILED, TRANSIENT_STATUSES, UPDATES, contains, has_token,
 };
 
+pub(super) use codes::normalised;
 pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
 pub use plain_words::{plain_error, wait_text};
 pub use refused_size::RefusedSize;
@@ -143,6 +144,34 @@ impl RequestError {
             Some(class) => Self::of_class(text, class),
             None => text.into(),
         }
+    }
+}
+
+/// Begins the text of an answer that announces calls and has none. It is in `TOOL_USE_FAILED`.
+const WITHOUT_CALL: &str = "the answer announced a tool call but contains none";
+
+impl RequestError {
+    /// The service reported calls, with `reason` in the field `key`, but sent none.
+    pub(super) fn without_call(key: &str, reason: &str) -> Self {
+        Self::of_class(format!("{WITHOUT_CALL} ({key}: {reason})"), FailureClass::ToolUseFailed)
+    }
+
+    /// The service sent a part of a call, but not which tool is called.
+    pub(super) fn unnamed_call() -> Self {
+        let text = "malformed_function_call: the answer contains a tool call without a name";
+        Self::of_class(text.to_owned(), FailureClass::ToolUseFailed)
+    }
+
+    /// The answer has text, but only in parts of kinds that pi does not read.
+    pub(super) fn unread_text() -> Self {
+        let text = "the answer has text only in parts of a kind that pi does not know";
+        Self::of_class(text.to_owned(), FailureClass::Unknown)
+    }
+
+    /// The service paused the answer, with `reason` in the field `key`, and nobody resumed it.
+    pub(super) fn paused(key: &str, reason: &str) -> Self {
+        let text = format!("{key}: {reason} (the provider paused the answer before its end)");
+        Self::of_class(text, FailureClass::Unknown)
     }
 }
 

@@ -8,6 +8,9 @@ pub(super) const TOOL_USE_FAILED: &[&str] = &[
     "failed to call a function",
     // Gemini's names for calls that its own parser rejected.
     "malformed_function_call",
+    "unexpected_tool_call",
+    // An answer that announces calls and has none.
+    "announced a tool call but contains none",
     "finishreason: malformed_response",
     // Bedrock's name for the same.
     "stopreason: malformed_",

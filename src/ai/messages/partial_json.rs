@@ -268,6 +268,23 @@ fn to_serde(value: &JsonValue<'_>) -> Value {
 /// Replaces each `\ud83d` without its other half by the replacement character,
 /// because UTF-8 cannot encode a lone surrogate.
 pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    replace_halves(text, |_| None)
+}
+
+/// A surrogate in JSON text without its other half beside it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ai) struct LoneSurrogate {
+    pub(in crate::ai) unit: u16,
+    /// It begins its string, or, as a first half, ends it: the other half may be in another string.
+    pub(in crate::ai) is_at_edge: bool,
+}
+
+/// Replaces each lone surrogate by the two characters that `sign` has for it, otherwise by the
+/// replacement character.
+pub(in crate::ai) fn replace_halves(
+    text: &str,
+    sign: impl Fn(LoneSurrogate) -> Option<[char; 2]>,
+) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
     }
@@ -282,7 +299,16 @@ pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
         out.push_str(&text[rest..at]);
         let (taken, written) = match (unit(at), unit(at + 6)) {
             (Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => (12, text.get(at..at + 12)),
-            (Some(0xD800..0xE000), _) => (6, Some("\\ufffd")),
+            (Some(unit @ 0xD800..0xE000), _) => {
+                // Without a character between them, the quote before it is an escaped one.
+                let begins = found > 0 && text[..at].ends_with('"');
+                let is_at_edge = if unit < 0xDC00 { text[at + 6..].starts_with('"') } else { begins };
+                match sign(LoneSurrogate { unit, is_at_edge }) {
+                    Some(sign) => out.extend(sign),
+                    None => out.push_str("\\ufffd"),
+                }
+                (6, None)
+            }
             (Some(_), _) => (6, text.get(at..at + 6)),
             // Skip the escaped character too, so that `\\ud83d` stays unchanged.
             (None, _) => {

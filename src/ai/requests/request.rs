@@ -37,6 +37,19 @@ impl Request {
         self.messages.iter().map(|message| text_bytes(message)).sum()
     }
 
+    /// About how many bytes of text its messages have: fewer than are sent, because the JSON around them
+    /// and the declarations of tools do not count.
+    pub(in crate::ai) fn n_word_bytes(&self) -> usize {
+        let images = |message: &Message| -> usize {
+            let sizes = message.input_blocks().iter().map(|block| match block {
+                ContentBlock::Image(image) => image.data.len(),
+                ContentBlock::Text(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_) => 0,
+            });
+            sizes.sum()
+        };
+        self.messages.iter().map(|message| text_bytes(message) - images(message)).sum()
+    }
+
     /// Whether images of the conversation are sent as images.
     pub(in crate::ai) fn shows_images(&self) -> bool {
         self.model.reads_images() && !self.options.without_images

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::super::{
-    Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, reported_error, with_json,
+    Blocks, Count, Decode, DecodeError, End, Finish, Piece, ReportedEnd, UsageCount, error_of, filled,
+    outcome_of, reported_end, reported_error, with_json, without_signs,
 };
 use super::wire::{self, ContentBlock, Event};
 use crate::ai::failure::RequestError;
-use crate::ai::messages::{StopReason, StreamEvent, Usage};
+use crate::ai::messages::{StopReason, StreamEvent};
 use crate::ai::transport::SseFrame;
 
 /// The event types the decoder reads.
@@ -30,43 +31,74 @@ pub(super) struct Decoder {
     blocks: Blocks,
     /// The blocks the server has open, by its index; blocks of skipped kinds have no slot.
     open: Vec<OpenBlock>,
-    usage: Usage,
+    usage: UsageCount,
     response_id: Option<String>,
     response_model: Option<String>,
     raw_stop_reason: Option<String>,
     /// The server's explanation of a refusal.
     explanation: Option<String>,
+    /// A block of a skipped kind had text.
+    has_skipped_text: bool,
     has_stopped: bool,
 }
 
 struct OpenBlock {
     wire_index: u64,
+    kind: Kind,
     slot: Option<usize>,
     /// Input that came with the start; used if no delta follows.
     input: Option<String>,
 }
 
+/// The kinds of blocks that deltas extend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+    Call,
+    /// Output of server-side tools, and kinds pi does not know.
+    Skipped,
+}
+
+impl Kind {
+    /// The kind that a block names, or that its fields show.
+    fn of(block: &ContentBlock<'_>) -> Option<Self> {
+        Some(match block.kind.as_str() {
+            "text" => Self::Text,
+            "thinking" | "redacted_thinking" => Self::Thinking,
+            "tool_use" => Self::Call,
+            "" if block.name.is_some() => Self::Call,
+            "" if block.thinking.is_some() => Self::Thinking,
+            "" if block.text.is_some() => Self::Text,
+            "" => return None,
+            _ => Self::Skipped,
+        })
+    }
+}
+
 impl Decoder {
-    pub(super) fn new(asked_for: &str) -> Self {
+    /// `sent_bytes` is the size of the text in the request.
+    pub(super) fn new(asked_for: &str, sent_bytes: usize) -> Self {
         Self {
             asked_for: asked_for.to_owned(),
             blocks: Blocks::default(),
             open: Vec::new(),
-            usage: Usage::default(),
+            usage: UsageCount::new(sent_bytes),
             response_id: None,
             response_model: None,
             raw_stop_reason: None,
             explanation: None,
+            has_skipped_text: false,
             has_stopped: false,
         }
     }
 
     fn event(&mut self, event: Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         match event.kind.as_str() {
-            "content_block_delta" => self.block_delta(event, out),
+            "content_block_delta" => self.block_delta(event, out)?,
             "content_block_start" => {
                 if let Some(block) = event.content_block {
-                    self.block_start(event.index.unwrap_or_default().0, &block, out);
+                    self.block_start(event.index.unwrap_or_default().0, block, out);
                 }
             }
             "content_block_stop" => self.block_stop(event.index.unwrap_or_default().0, out),
@@ -94,7 +126,7 @@ impl Decoder {
             self.update_usage(usage);
         }
         // Prefilled content is complete; indices above all others keep it separate.
-        for (at, block) in message.content.iter().flatten().enumerate() {
+        for (at, block) in message.content.into_iter().flatten().enumerate() {
             let index = u64::MAX - at as u64;
             self.block_start(index, block, out);
             self.block_stop(index, out);
@@ -102,74 +134,111 @@ impl Decoder {
         Ok(())
     }
 
-    fn block_start(&mut self, wire_index: u64, block: &ContentBlock<'_>, out: &mut Vec<StreamEvent>) {
+    fn block_start(&mut self, wire_index: u64, block: ContentBlock<'_>, out: &mut Vec<StreamEvent>) {
+        // Deltas show the kind of a block that does not name its own.
+        let Some(kind) = Kind::of(&block) else { return };
         let mut input = None;
-        let slot = match block.kind.as_str() {
-            "text" => {
+        let slot = match kind {
+            Kind::Text => {
                 let slot = self.blocks.start_text(out);
-                self.blocks.push(slot, Cow::Borrowed(filled(block.text.as_ref()).unwrap_or_default()), out);
+                self.blocks.push(slot, block.text.unwrap_or_default().0, out);
                 Some(slot)
             }
-            "thinking" => {
-                let slot = self.blocks.start_thinking(out);
-                let text = filled(block.thinking.as_ref()).unwrap_or_default();
-                self.blocks.push(slot, Cow::Borrowed(text), out);
-                if let Some(signature) = filled(block.signature.as_ref()) {
-                    self.sign(slot, signature);
-                }
-                Some(slot)
-            }
-            "redacted_thinking" => {
-                let slot = self.blocks.start_thinking(out);
-                if let Some(thinking) = self.blocks.thinking_mut(slot) {
-                    thinking.redacted = true;
-                    thinking.thinking_signature =
-                        block.data.and_then(|data| serde_json::from_str(data.get()).ok());
-                }
-                Some(slot)
-            }
-            "tool_use" => {
+            Kind::Thinking => Some(self.thinking_start(block, out)),
+            Kind::Call => {
                 let id = filled(block.id.as_ref()).unwrap_or_default().to_owned();
                 let name = filled(block.name.as_ref()).unwrap_or_default().to_owned();
-                input = block.input.map(|input| input.get().to_owned());
+                input = block.input.map(|input| without_signs(input.get()).into_owned());
                 Some(self.blocks.start_call(id, name, out))
             }
-            _ => None,
+            Kind::Skipped => None,
         };
-        self.open.push(OpenBlock { wire_index, slot, input });
+        self.open.push(OpenBlock { wire_index, kind, slot, input });
     }
 
-    fn block_delta(&mut self, event: Event<'_>, out: &mut Vec<StreamEvent>) {
+    fn thinking_start(&mut self, block: ContentBlock<'_>, out: &mut Vec<StreamEvent>) -> usize {
+        let slot = self.blocks.start_thinking(out);
+        if block.kind.as_str() == "redacted_thinking" {
+            if let Some(thinking) = self.blocks.thinking_mut(slot) {
+                thinking.redacted = true;
+                thinking.thinking_signature =
+                    block.data.and_then(|data| serde_json::from_str(data.get()).ok());
+            }
+            return slot;
+        }
+        self.blocks.push(slot, block.thinking.unwrap_or_default().0, out);
+        if let Some(signature) = filled(block.signature.as_ref()) {
+            self.sign(slot, signature);
+        }
+        slot
+    }
+
+    fn block_delta(&mut self, event: Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         let wire_index = event.index.unwrap_or_default().0;
-        let open = self.open.iter().rev().find(|open| open.wire_index == wire_index);
-        let (Some(slot), Some(delta)) = (open.and_then(|open| open.slot), event.delta) else { return };
-        let text = match delta.kind.as_str() {
-            "text_delta" => delta.text,
-            "thinking_delta" => delta.thinking,
-            "input_json_delta" => delta.partial_json,
+        let Some(delta) = event.delta else { return Ok(()) };
+        let (kind, text) = match delta.kind.as_str() {
+            "text_delta" => (Kind::Text, delta.text),
+            "thinking_delta" => (Kind::Thinking, delta.thinking),
+            "input_json_delta" => (Kind::Call, delta.partial_json),
             "signature_delta" => {
-                if let Some(signature) = filled(delta.signature.as_ref()) {
+                if let Some(signature) = filled(delta.signature.as_ref())
+                    && let Some(slot) = self.slot_for(wire_index, Kind::Thinking, out)
+                {
                     self.sign(slot, signature);
                 }
-                None
+                return Ok(());
             }
-            _ => None,
+            // Some gateways leave out the kind.
+            "" if delta.text.is_some() => (Kind::Text, delta.text),
+            "" if delta.thinking.is_some() => (Kind::Thinking, delta.thinking),
+            "" if delta.partial_json.is_some() => (Kind::Call, delta.partial_json),
+            _ => return Ok(()),
         };
-        if let Some(text) = text {
-            self.blocks.push(slot, text.0, out);
+        let Some(Piece(text)) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
+        if self.is_skipped(wire_index) {
+            self.has_skipped_text |= kind != Kind::Call;
+            return Ok(());
         }
+        let slot = self.slot_for(wire_index, kind, out).ok_or_else(RequestError::unnamed_call)?;
+        self.blocks.push(slot, text, out);
+        Ok(())
+    }
+
+    /// The block at this index that a delta of this kind extends. If the server has not started
+    /// one, it starts here, except a call, whose name is unknown.
+    fn slot_for(&mut self, wire_index: u64, kind: Kind, out: &mut Vec<StreamEvent>) -> Option<usize> {
+        let fits = |open: &&OpenBlock| open.wire_index == wire_index && open.kind == kind;
+        if let Some(slot) = self.open.iter().rev().find(fits).and_then(|open| open.slot) {
+            return Some(slot);
+        }
+        let slot = match kind {
+            Kind::Text => self.blocks.start_text(out),
+            Kind::Thinking => self.blocks.start_thinking(out),
+            Kind::Call | Kind::Skipped => return None,
+        };
+        self.open.push(OpenBlock { wire_index, kind, slot: Some(slot), input: None });
+        Some(slot)
+    }
+
+    fn is_skipped(&self, wire_index: u64) -> bool {
+        self.open.iter().any(|open| open.wire_index == wire_index && open.kind == Kind::Skipped)
     }
 
     fn block_stop(&mut self, wire_index: u64, out: &mut Vec<StreamEvent>) {
-        let Some(at) = self.open.iter().rposition(|open| open.wire_index == wire_index) else { return };
-        let open = self.open.remove(at);
+        while let Some(at) = self.open.iter().position(|open| open.wire_index == wire_index) {
+            let open = self.open.remove(at);
+            self.end_block(open, true, out);
+        }
+    }
+
+    fn end_block(&mut self, open: OpenBlock, is_whole: bool, out: &mut Vec<StreamEvent>) {
         let Some(slot) = open.slot else { return };
         if let Some(input) = open.input.filter(|input| input != "{}" && input != "null")
             && self.blocks.arguments(slot).is_empty()
         {
             self.blocks.push(slot, Cow::Owned(input), out);
         }
-        self.blocks.end(slot, out);
+        self.blocks.end_as(slot, is_whole, out);
     }
 
     /// Whether to skip an unreadable event: its type is unknown, or the type of its block
@@ -185,7 +254,7 @@ impl Decoder {
                 let is_unknown = is_unknown(&event["content_block"], BLOCKS);
                 if is_unknown {
                     let wire_index = event["index"].as_u64().unwrap_or_default();
-                    self.open.push(OpenBlock { wire_index, slot: None, input: None });
+                    self.open.push(OpenBlock { wire_index, kind: Kind::Skipped, slot: None, input: None });
                 }
                 is_unknown
             }
@@ -215,49 +284,53 @@ impl Decoder {
     }
 
     /// Updates the counts that are present; they are totals, not increments.
-    fn update_usage(&mut self, usage: &wire::Usage) {
+    fn update_usage(&mut self, report: &wire::Usage) {
+        let mut usage = self.usage.so_far();
         let set = |slot: &mut u64, count: Option<Count>| {
             if let Some(count) = count {
                 *slot = count.0;
             }
         };
-        set(&mut self.usage.input, usage.input_tokens);
-        set(&mut self.usage.output, usage.output_tokens);
-        set(&mut self.usage.cache_read, usage.cache_read_input_tokens);
-        set(&mut self.usage.cache_write, usage.cache_creation_input_tokens);
-        if let Some(Count(written)) =
-            usage.cache_creation.as_ref().and_then(|made| made.ephemeral_1h_input_tokens)
-        {
-            self.usage.cache_write_1h = (written > 0).then_some(written);
+        set(&mut usage.input, report.input_tokens);
+        set(&mut usage.output, report.output_tokens);
+        set(&mut usage.cache_read, report.cache_read_input_tokens);
+        set(&mut usage.cache_write, report.cache_creation_input_tokens);
+        let made = report.cache_creation.as_ref();
+        if let Some(Count(written)) = made.and_then(|made| made.ephemeral_1h_input_tokens) {
+            usage.cache_write_1h = (written > 0).then_some(written);
         }
-        if let Some(Count(thought)) =
-            usage.output_tokens_details.as_ref().and_then(|details| details.thinking_tokens)
-        {
-            self.usage.reasoning = Some(thought);
+        let details = report.output_tokens_details.as_ref();
+        if let Some(Count(thought)) = details.and_then(|details| details.thinking_tokens) {
+            usage.reasoning = Some(thought);
         }
-    }
-
-    /// The failure for which a model stopped, in the words of the service if it has any.
-    fn stopped_by(&self, reason: &str) -> RequestError {
-        let mut error = RequestError::of_stop_reason("stop_reason", reason, None);
-        if let Some(explanation) = &self.explanation {
-            error.text.clone_from(explanation);
-        }
-        error
+        usage.total_tokens = 0;
+        self.usage.update(usage);
     }
 
     fn outcome(&self) -> Result<StopReason, RequestError> {
         if !self.has_stopped {
             return Err(RequestError::cut_off("stream ended before message_stop"));
         }
-        match self.raw_stop_reason.as_deref() {
-            // Only server-side tools pause an answer, and pi never requests those.
-            Some("end_turn" | "stop_sequence" | "pause_turn") => Ok(StopReason::Stop),
-            Some("max_tokens" | "model_context_window_exceeded") => Ok(StopReason::Length),
-            Some("tool_use") => Ok(StopReason::ToolUse),
-            Some(other) => Err(self.stopped_by(other)),
-            None => Err(RequestError::cut_off("stream ended without a stop_reason")),
+        let Some(reason) = self.raw_stop_reason.as_deref() else {
+            return Err(RequestError::cut_off("stream ended without a stop_reason"));
+        };
+        if self.blocks.has_unnamed_call() {
+            return Err(RequestError::unnamed_call());
         }
+        if self.has_skipped_text && self.blocks.content.is_empty() {
+            return Err(RequestError::unread_text());
+        }
+        // The caller resumes it.
+        if reported_end(reason) == Some(ReportedEnd::Pause) {
+            return Ok(StopReason::Stop);
+        }
+        outcome_of("stop_reason", reason, self.blocks.has_calls(), None).map_err(|mut error| {
+            // The words of the service, if it has any.
+            if let Some(explanation) = &self.explanation {
+                error.text.clone_from(explanation);
+            }
+            error
+        })
     }
 }
 
@@ -291,17 +364,20 @@ impl Decode for Decoder {
     }
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
-        // A block without a stop event is incomplete, whatever it contains.
-        self.blocks.end_all(false, out);
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(),
             End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
-        let usage = &mut self.usage;
-        usage.total_tokens = usage.prompt_tokens().saturating_add(usage.output);
+        // The end of the message closes what is open; without it a block is incomplete, whatever
+        // it contains.
+        let is_whole = matches!(outcome, Ok(StopReason::Stop | StopReason::ToolUse));
+        for open in std::mem::take(&mut self.open) {
+            self.end_block(open, is_whole, out);
+        }
+        self.blocks.end_all(is_whole, out);
         Finish {
             content: self.blocks.content,
-            usage: self.usage,
+            usage: self.usage.finish(),
             outcome,
             response_id: self.response_id.filter(|id| !id.is_empty()),
             response_model: self.response_model.filter(|model| *model != self.asked_for),

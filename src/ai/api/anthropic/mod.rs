@@ -38,7 +38,7 @@ impl WireApi for AnthropicMessages {
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::new(&request.model.id))
+        Box::new(decode::Decoder::new(&request.model.id, request.n_word_bytes()))
     }
 
     fn told_effort(&self, request: &Request) -> Option<String> {

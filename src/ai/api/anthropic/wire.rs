@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::{Count, Str, lenient};
+use super::super::{Count, Piece, Str, lenient};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -208,13 +208,13 @@ pub(super) struct Delta<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(super) kind: Str<'a>,
     #[serde(borrow)]
-    pub(super) text: Option<Str<'a>>,
+    pub(super) text: Option<Piece<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Str<'a>>,
+    pub(super) thinking: Option<Piece<'a>>,
     #[serde(borrow)]
     pub(super) signature: Option<Str<'a>>,
     #[serde(borrow)]
-    pub(super) partial_json: Option<Str<'a>>,
+    pub(super) partial_json: Option<Piece<'a>>,
     #[serde(borrow)]
     pub(super) stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -234,9 +234,9 @@ pub(super) struct ContentBlock<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(super) kind: Str<'a>,
     #[serde(borrow)]
-    pub(super) text: Option<Str<'a>>,
+    pub(super) text: Option<Piece<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Str<'a>>,
+    pub(super) thinking: Option<Piece<'a>>,
     #[serde(borrow)]
     pub(super) signature: Option<Str<'a>>,
     /// Text in redacted thinking; of any type in other kinds of blocks.

@@ -5,18 +5,19 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, with_json};
+use super::super::{
+    Blocks, Count, Decode, DecodeError, End, Finish, UsageCount, filled, outcome_of, with_json,
+};
 use super::wire::{self, Delta, Event, ReasoningDelta};
 use crate::ai::failure::RequestError;
 use crate::ai::messages::{StopReason, StreamEvent, Usage};
 use crate::ai::transport::{SseFrame, framing};
 
-#[derive(Default)]
 pub(super) struct Decoder {
     blocks: Blocks,
     /// The blocks the server has open, by its index.
     open: Vec<OpenBlock>,
-    usage: Usage,
+    usage: UsageCount,
     stop_reason: Option<String>,
     has_stopped: bool,
     /// The token counts have arrived, which mostly happens after the end of the message.
@@ -40,7 +41,19 @@ enum Kind {
 }
 
 impl Decoder {
-    fn event(&mut self, kind: &str, event: Event<'_>, out: &mut Vec<StreamEvent>) {
+    /// `sent_bytes` is the size of the text in the request.
+    pub(super) fn new(sent_bytes: usize) -> Self {
+        Self {
+            blocks: Blocks::default(),
+            open: Vec::new(),
+            usage: UsageCount::new(sent_bytes),
+            stop_reason: None,
+            has_stopped: false,
+            has_counts: false,
+        }
+    }
+
+    fn event(&mut self, kind: &str, event: Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         let wire_index = event.content_block_index.unwrap_or_default().0;
         match kind {
             "metadata" => {
@@ -53,7 +66,7 @@ impl Decoder {
             _ if self.has_stopped => {}
             "contentBlockDelta" => {
                 if let Some(delta) = event.delta {
-                    self.block_delta(wire_index, delta, out);
+                    self.block_delta(wire_index, delta, out)?;
                 }
             }
             "contentBlockStart" => {
@@ -76,20 +89,27 @@ impl Decoder {
             }
             _ => {}
         }
+        Ok(())
     }
 
-    fn block_delta(&mut self, wire_index: u64, delta: Delta<'_>, out: &mut Vec<StreamEvent>) {
+    fn block_delta(
+        &mut self,
+        wire_index: u64,
+        delta: Delta<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), DecodeError> {
         if let Some(text) = delta.text {
             self.push(wire_index, Kind::Text, text.0, out);
         }
-        if let Some(input) = delta.tool_use.and_then(|call| call.input)
-            && let Some(slot) = self.find_open(wire_index, Kind::Call)
-        {
+        let input = delta.tool_use.and_then(|call| call.input).filter(|input| !input.is_empty());
+        if let Some(input) = input {
+            let slot = self.find_open(wire_index, Kind::Call).ok_or_else(RequestError::unnamed_call)?;
             self.blocks.push(slot, input.0, out);
         }
         if let Some(reasoning) = delta.reasoning_content {
             self.reasoning_delta(wire_index, reasoning, out);
         }
+        Ok(())
     }
 
     fn reasoning_delta(&mut self, wire_index: u64, delta: ReasoningDelta<'_>, out: &mut Vec<StreamEvent>) {
@@ -141,13 +161,11 @@ impl Decoder {
         slot
     }
 
-    /// Closes the block that another one replaces. A call without its own stop event is
-    /// incomplete.
+    /// Closes the block that another one replaces. Of a call without its own stop event the end of
+    /// the message decides whether it is complete.
     fn end_open(&mut self, wire_index: u64, out: &mut Vec<StreamEvent>) {
-        match self.take_open(wire_index) {
-            Some(OpenBlock { slot, kind: Kind::Call, .. }) => self.blocks.cut(slot, out),
-            Some(OpenBlock { slot, .. }) => self.blocks.end(slot, out),
-            None => {}
+        if let Some(open) = self.take_open(wire_index).filter(|open| open.kind != Kind::Call) {
+            self.blocks.end(open.slot, out);
         }
     }
 
@@ -162,28 +180,27 @@ impl Decoder {
         let details = usage.cache_details.iter().flatten();
         let hours = details.filter(|detail| filled(detail.ttl.as_ref()).is_some_and(is_hour));
         let written_1h = hours.fold(0_u64, |sum, detail| sum.saturating_add(count(detail.input_tokens)));
-        self.usage = Usage {
+        self.usage.update(Usage {
             input: count(usage.input_tokens),
             output: count(usage.output_tokens),
             cache_read: count(usage.cache_read_input_tokens),
             cache_write: count(usage.cache_write_input_tokens),
             cache_write_1h: (written_1h > 0).then_some(written_1h),
             ..Usage::default()
-        };
-        self.usage.total_tokens = self.usage.prompt_tokens().saturating_add(self.usage.output);
+        });
     }
 
     fn outcome(&self) -> Result<StopReason, RequestError> {
         if !self.has_stopped {
             return Err(RequestError::cut_off("stream ended before messageStop"));
         }
-        match self.stop_reason.as_deref() {
-            Some("end_turn" | "stop_sequence") => Ok(StopReason::Stop),
-            Some("max_tokens" | "model_context_window_exceeded") => Ok(StopReason::Length),
-            Some("tool_use") => Ok(StopReason::ToolUse),
-            Some(other) => Err(RequestError::of_stop_reason("stopReason", other, None)),
-            None => Err(RequestError::cut_off("stream ended without a stopReason")),
+        let Some(reason) = self.stop_reason.as_deref() else {
+            return Err(RequestError::cut_off("stream ended without a stopReason"));
+        };
+        if self.blocks.has_unnamed_call() {
+            return Err(RequestError::unnamed_call());
         }
+        outcome_of("stopReason", reason, self.blocks.has_calls(), None)
     }
 }
 
@@ -202,10 +219,9 @@ impl Decode for Decoder {
     fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         match &*frame.event {
             kind @ ("contentBlockStart" | "contentBlockDelta" | "contentBlockStop" | "messageStop"
-            | "metadata") => with_json(&frame.data, &mut String::new(), |event: Event<'_>| {
-                self.event(kind, event, out);
-                Ok(())
-            }),
+            | "metadata") => {
+                with_json(&frame.data, &mut String::new(), |event: Event<'_>| self.event(kind, event, out))
+            }
             // Some gateways send exceptions as events.
             kind if kind.ends_with("Exception") => Err(framing::exception(kind, &frame.data).into()),
             _ => Ok(()),
@@ -217,15 +233,16 @@ impl Decode for Decoder {
     }
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
-        // A block without a stop event is incomplete, whatever it contains.
-        self.blocks.end_all(false, out);
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(),
             End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
+        // The end of the message closes what is open; without it a call is incomplete.
+        let is_whole = matches!(outcome, Ok(StopReason::Stop | StopReason::ToolUse));
+        self.blocks.end_all(is_whole, out);
         Finish {
             content: self.blocks.content,
-            usage: self.usage,
+            usage: self.usage.finish(),
             outcome,
             response_id: None,
             response_model: None,

@@ -33,8 +33,8 @@ impl WireApi for BedrockConverse {
         encode::write(request, to)
     }
 
-    fn decoder(&self, _request: &Request) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::default())
+    fn decoder(&self, request: &Request) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::new(request.n_word_bytes()))
     }
 
     fn framing(&self) -> Framing {

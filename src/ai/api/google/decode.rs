@@ -8,7 +8,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, with_json};
+use super::super::{
+    Blocks, Count, Decode, DecodeError, End, Finish, UsageCount, error_of, filled, outcome_of, with_json,
+    without_signs,
+};
 use super::partial_args::PartialArgs;
 use super::wire::{AnswerPart, Candidate, Chunk, FunctionCall, UsageMetadata};
 use crate::ai::failure::RequestError;
@@ -25,8 +28,10 @@ pub(super) struct Decoder {
     open: Option<OpenBlock>,
     /// The call whose arguments are still arriving.
     call: Option<OpenCall>,
+    /// Calls without their end, in front of which another one started.
+    unended: Vec<OpenCall>,
     ids: Vec<String>,
-    usage: Usage,
+    usage: UsageCount,
     response_id: Option<String>,
     response_model: Option<String>,
     finish_reason: Option<String>,
@@ -62,7 +67,8 @@ enum FinishPlace {
 }
 
 impl Decoder {
-    pub(super) fn new(asked_for: &str, call_seed: u64) -> Self {
+    /// `sent_bytes` is the size of the text in the request.
+    pub(super) fn new(asked_for: &str, call_seed: u64, sent_bytes: usize) -> Self {
         Self {
             asked_for: asked_for.to_owned(),
             call_seed,
@@ -70,8 +76,9 @@ impl Decoder {
             blocks: Blocks::default(),
             open: None,
             call: None,
+            unended: Vec::new(),
             ids: Vec::new(),
-            usage: Usage::default(),
+            usage: UsageCount::new(sent_bytes),
             response_id: None,
             response_model: None,
             finish_reason: None,
@@ -202,10 +209,7 @@ impl Decoder {
             }
             return Err(DecodeError::failed("malformed_function_call: a call without a name"));
         };
-        // A call that starts before the previous one has ended leaves that one incomplete.
-        if let Some(open) = self.call.take() {
-            self.blocks.cut(open.slot, out);
-        }
+        self.unended.extend(self.call.take());
         let unique_id = self.unique_id(id);
         let slot = self.blocks.start_call(unique_id, name.to_owned(), out);
         self.n_calls += 1;
@@ -213,7 +217,7 @@ impl Decoder {
             self.sign_call(slot, signature);
             let arguments = call.args.map_or("", |arguments| arguments.get());
             if arguments != "null" {
-                self.blocks.push(slot, Cow::Borrowed(arguments), out);
+                self.blocks.push(slot, without_signs(arguments), out);
             }
             self.blocks.end(slot, out);
             return Ok(());
@@ -233,7 +237,8 @@ impl Decoder {
         out: &mut Vec<StreamEvent>,
     ) {
         self.sign_call(open.slot, signature);
-        if let Some(Ok(Value::Object(whole))) = call.args.map(|args| serde_json::from_str(args.get()))
+        if let Some(Ok(Value::Object(whole))) =
+            call.args.map(|args| serde_json::from_str(&without_signs(args.get())))
             && !whole.is_empty()
         {
             open.arguments.start_with(whole);
@@ -247,9 +252,27 @@ impl Decoder {
             self.call = Some(open);
             return;
         }
+        self.end_call(open, added, out);
+    }
+
+    /// Closes a call, after `added`, the last addition to the text of its arguments.
+    fn end_call(&mut self, open: OpenCall, mut added: String, out: &mut Vec<StreamEvent>) {
         let arguments = open.arguments.finish(&mut added);
         self.blocks.push(open.slot, Cow::Owned(added), out);
         self.blocks.end_call(open.slot, arguments, out);
+    }
+
+    /// Closes a call whose last piece announced more, at the end of the answer.
+    fn end_unended(&mut self, open: OpenCall, out: &mut Vec<StreamEvent>) {
+        let mut added = String::new();
+        let has_arguments = open.arguments.has_any();
+        match open.arguments.finish(&mut added) {
+            Ok(arguments) if has_arguments => {
+                self.blocks.push(open.slot, Cow::Owned(added), out);
+                self.blocks.end_call(open.slot, Ok(arguments), out);
+            }
+            _ => self.blocks.cut(open.slot, out),
+        }
     }
 
     fn sign_call(&mut self, slot: usize, signature: Option<&str>) {
@@ -279,28 +302,21 @@ impl Decoder {
         let cached = count(usage.cached_content_token_count);
         let prompt = count(usage.prompt_token_count).saturating_add(count(usage.tool_use_prompt_token_count));
         let thoughts = count(usage.thoughts_token_count);
-        self.usage = Usage {
+        self.usage.update(Usage {
             input: prompt.saturating_sub(cached),
             output: count(usage.candidates_token_count).saturating_add(thoughts),
             cache_read: cached,
             reasoning: usage.thoughts_token_count.map(|_| thoughts),
             total_tokens: count(usage.total_token_count),
             ..Usage::default()
-        };
-        if usage.total_token_count.is_none() {
-            self.usage.total_tokens = self.usage.prompt_tokens().saturating_add(self.usage.output);
-        }
+        });
     }
 
     fn outcome(&self) -> Result<StopReason, RequestError> {
         let explanation = self.finish_message.as_deref();
-        let stopped = |key: &str, reason: &str| Err(RequestError::of_stop_reason(key, reason, explanation));
         match (self.finish_reason.as_deref(), self.blocked.as_deref()) {
-            (Some("STOP"), _) if self.blocks.has_calls() => Ok(StopReason::ToolUse),
-            (Some("STOP"), _) => Ok(StopReason::Stop),
-            (Some("MAX_TOKENS"), _) => Ok(StopReason::Length),
-            (Some(reason), _) => stopped("finishReason", reason),
-            (None, Some(reason)) => stopped("blockReason", reason),
+            (Some(reason), _) => outcome_of("finishReason", reason, self.blocks.has_calls(), explanation),
+            (None, Some(reason)) => Err(RequestError::of_stop_reason("blockReason", reason, explanation)),
             (None, None) => Err(RequestError::cut_off("stream ended without a finish reason")),
         }
     }
@@ -326,16 +342,22 @@ impl Decode for Decoder {
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
         self.end_block(out);
-        // A call without its end is incomplete, whatever it contains.
-        self.blocks.end_all(false, out);
         let outcome = match end {
             End::Closed => self.outcome(),
             End::Lost if self.finish == FinishPlace::AtTheEnd => self.outcome(),
             End::Lost | End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
+        // The end of the answer ends its calls, unless one was cut in a value.
+        if matches!(outcome, Ok(StopReason::Stop | StopReason::ToolUse)) {
+            self.unended.extend(self.call.take());
+            for open in std::mem::take(&mut self.unended) {
+                self.end_unended(open, out);
+            }
+        }
+        self.blocks.end_all(false, out);
         Finish {
             content: self.blocks.content,
-            usage: self.usage,
+            usage: self.usage.finish(),
             outcome,
             response_id: self.response_id,
             response_model: self.response_model.filter(|model| *model != self.asked_for),

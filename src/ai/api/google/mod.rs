@@ -41,7 +41,7 @@ impl WireApi for GoogleGenerativeAi {
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::new(&request.model.id, request.options.started_ms))
+        Box::new(decode::Decoder::new(&request.model.id, request.options.started_ms, request.n_word_bytes()))
     }
 }
 

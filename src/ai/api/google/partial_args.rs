@@ -6,9 +6,11 @@
 //! written. Format: `partialArgs` in
 //! <https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc>.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Number, Value};
 
-use super::super::Str;
+use super::super::{Joint, Str};
 use super::wire::PartialArg;
 
 /// How far past its end an array may be extended; a model may send any index.
@@ -21,6 +23,8 @@ pub(super) struct PartialArgs {
     root: Value,
     /// The path of the unfinished string, as the server writes it.
     open: Option<(String, Vec<Step>)>,
+    /// Joins the pieces of that string.
+    joint: Joint,
     text: Text,
     error: Option<String>,
 }
@@ -33,7 +37,18 @@ enum Step {
 
 impl PartialArgs {
     pub(super) fn new() -> Self {
-        Self { root: Value::Object(Map::new()), open: None, text: Text::default(), error: None }
+        Self {
+            root: Value::Object(Map::new()),
+            open: None,
+            joint: Joint::default(),
+            text: Text::default(),
+            error: None,
+        }
+    }
+
+    /// Whether any argument has arrived.
+    pub(super) fn has_any(&self) -> bool {
+        self.root.as_object().is_some_and(|members| !members.is_empty())
     }
 
     /// Sets arguments that arrived as an object; later pieces are added to them.
@@ -54,27 +69,31 @@ impl PartialArgs {
     fn try_push(&mut self, path: &str, piece: &PartialArg<'_>, added: &mut String) -> Result<(), String> {
         let goes_on = piece.will_continue == Some(true);
         if let Some((open, steps)) = self.open.take_if(|(open, _)| open == path) {
-            let more = piece.string_value.as_ref().map_or("", Str::as_str);
+            let more = self.string(piece, goes_on);
             if let Some(Value::String(text)) = slot(&mut self.root, &steps)? {
-                text.push_str(more);
+                text.push_str(&more);
             }
-            self.text.extend(more, !goes_on, added);
+            self.text.extend(&more, !goes_on, added);
             self.open = goes_on.then_some((open, steps));
             return Ok(());
         }
         let steps = parse_path(path)?;
+        if let Some((_, unfinished)) = self.open.take() {
+            // Another value arrived before the end of this string, which stays as it is.
+            let half = self.joint.end().unwrap_or_default();
+            if let Some(Value::String(text)) = slot(&mut self.root, &unfinished)? {
+                text.push_str(half);
+            }
+            self.text.extend(half, true, added);
+        }
         let value = match piece {
-            PartialArg { string_value: Some(text), .. } => Value::from(text.as_str()),
+            PartialArg { string_value: Some(_), .. } => Value::from(self.string(piece, goes_on)),
             PartialArg { number_value: Some(number), .. } => whole_number(number),
             PartialArg { bool_value: Some(bool), .. } => Value::from(*bool),
             // An empty unfinished string, otherwise the only value without a text form.
             _ if goes_on => Value::from(""),
             _ => Value::Null,
         };
-        if self.open.take().is_some() {
-            // Another value arrived before the end of this string, which stays as it is.
-            self.text.extend("", true, added);
-        }
         let goes_on = goes_on && value.is_string();
         self.text.write(&self.root, &steps, &value, goes_on, added);
         match slot(&mut self.root, &steps)? {
@@ -83,6 +102,16 @@ impl PartialArgs {
         }
         self.open = goes_on.then(|| (path.to_owned(), steps));
         Ok(())
+    }
+
+    /// The text that a piece of a string adds.
+    fn string(&mut self, piece: &PartialArg<'_>, goes_on: bool) -> String {
+        let text = piece.string_value.as_ref().map_or("", |text| &*text.0);
+        let mut more = self.joint.add(Cow::Borrowed(text)).into_owned();
+        if !goes_on {
+            more.extend(self.joint.end());
+        }
+        more
     }
 
     /// The complete arguments. Appends the rest of the JSON text to `added`.

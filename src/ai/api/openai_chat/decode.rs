@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::super::{
-    Blocks, Count, Decode, DecodeError, End, Finish, Str, error_of, filled, reported_error, tier_factor,
-    with_json,
+    Blocks, Count, Decode, DecodeError, End, Finish, Joint, Piece, Str, UsageCount, billed_cost, error_of,
+    filled, outcome_of, reported_error, tier_factor, with_json, without_signs,
 };
-use super::wire::{self, Chunk, ContentChunk, Delta, DeltaContent, ToolCallDelta};
-use crate::ai::failure::RequestError;
+use super::wire::{self, Choice, Chunk, ContentChunk, Delta, DeltaContent, FunctionDelta, ToolCallDelta};
+use crate::ai::failure::{RequestError, normalised};
 use crate::ai::messages::{GrammarParameters, StopReason, StreamEvent, Usage, escaped, partial_json};
 use crate::ai::transport::SseFrame;
 
@@ -29,12 +29,16 @@ pub(super) struct Decoder {
     calls: Vec<Call>,
     reasoning_field: Option<&'static str>,
     reasoning_details: Vec<Map<String, Value>>,
-    usage: Usage,
+    /// Joins the pieces of the last detail.
+    detail_joint: Joint,
+    usage: UsageCount,
     response_id: Option<String>,
     response_model: Option<String>,
     finish_reason: Option<String>,
     /// The processing tier of the answer.
     service_tier: Option<String>,
+    /// Deltas have brought content, so that no other form of the answer counts.
+    has_deltas: bool,
     is_done: bool,
 }
 
@@ -46,17 +50,19 @@ struct Call {
     /// The index of its block, once the name is known.
     slot: Option<usize>,
     /// Arguments that arrived before the name.
-    early: String,
+    early: Vec<String>,
     /// The input is text, which becomes its one argument.
     is_custom: bool,
 }
 
 impl Decoder {
+    /// `sent_bytes` is the size of the text in the request.
     pub(super) fn new(
         asked_for: &str,
         supports_finish_reason: bool,
         call_seed: u64,
         grammars: GrammarParameters,
+        sent_bytes: usize,
     ) -> Self {
         Self {
             asked_for: asked_for.to_owned(),
@@ -69,11 +75,13 @@ impl Decoder {
             calls: Vec::new(),
             reasoning_field: None,
             reasoning_details: Vec::new(),
-            usage: Usage::default(),
+            detail_joint: Joint::default(),
+            usage: UsageCount::new(sent_bytes),
             response_id: None,
             response_model: None,
             finish_reason: None,
             service_tier: None,
+            has_deltas: false,
             is_done: false,
         }
     }
@@ -89,19 +97,11 @@ impl Decoder {
         for choice in
             chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or_default().0 == 0)
         {
-            if let Some(usage) = &choice.usage {
-                self.usage = usage_of(usage);
-            }
-            if let Some(delta) = choice.delta {
-                self.delta(delta, out);
-            }
-            if let Some(reason) = filled(choice.finish_reason.as_ref()) {
-                self.finish_reason = Some(reason.to_owned());
-            }
+            self.choice(choice, out);
         }
         let (groq_usage, groq_error) = chunk.x_groq.map_or((None, None), |extra| (extra.usage, extra.error));
         if let Some(usage) = chunk.usage.or(groq_usage) {
-            self.usage = usage_of(&usage);
+            self.usage.update(usage_of(&usage));
         }
         if let Some(Str(tier)) = chunk.service_tier {
             self.service_tier = Some(tier.into_owned());
@@ -112,6 +112,29 @@ impl Decoder {
         }
     }
 
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Vec<StreamEvent>) {
+        if let Some(usage) = &choice.usage {
+            self.usage.update(usage_of(usage));
+        }
+        if let Some(delta) = choice.delta {
+            self.delta(delta, out);
+            self.has_deltas |= !self.blocks.content.is_empty() || !self.calls.is_empty();
+        }
+        // Some servers repeat the answer in another form.
+        if !self.has_deltas {
+            if let Some(Piece(text)) = choice.text {
+                self.say(text, out);
+            }
+            if let Some(message) = choice.message.filter(|_| self.blocks.content.is_empty()) {
+                self.delta(message, out);
+            }
+        }
+        let reason = filled(choice.finish_reason.as_ref()).filter(|reason| *reason != "null");
+        if let Some(reason) = reason {
+            self.finish_reason = Some(reason.to_owned());
+        }
+    }
+
     fn delta(&mut self, delta: Delta<'_>, out: &mut Vec<StreamEvent>) {
         // Some servers send the reasoning under two names; the first one is used.
         let named = [
@@ -119,11 +142,11 @@ impl Decoder {
             ("reasoning", delta.reasoning),
             ("reasoning_text", delta.reasoning_text),
         ];
-        let reasoning = named.into_iter().find_map(|(field, text)| {
-            text.filter(|text| !text.as_str().is_empty()).map(|text| (field, text))
-        });
+        let reasoning = named
+            .into_iter()
+            .find_map(|(field, text)| text.filter(|text| !text.is_empty()).map(|text| (field, text)));
         let has_reasoning = reasoning.is_some();
-        if let Some((field, Str(text))) = reasoning {
+        if let Some((field, Piece(text))) = reasoning {
             self.reasoning_field.get_or_insert(field);
             self.think(text, out);
         }
@@ -135,11 +158,14 @@ impl Decoder {
             Some(DeltaContent::Chunks(chunks)) => self.content_chunks(chunks, out),
             None => {}
         }
-        if let Some(Str(refusal)) = delta.refusal {
+        if let Some(Piece(refusal)) = delta.refusal {
             self.say(refusal, out);
         }
         for call in delta.tool_calls.into_iter().flatten() {
             self.tool_call(call, out);
+        }
+        if let Some(function) = delta.function_call {
+            self.tool_call(ToolCallDelta::of_function(function), out);
         }
     }
 
@@ -166,13 +192,13 @@ impl Decoder {
                 }
                 Some(DeltaContent::Chunks(parts)) => {
                     self.reasoning_field.get_or_insert("content");
-                    for Str(text) in parts.into_iter().filter_map(|part| part.text) {
+                    for Piece(text) in parts.into_iter().filter_map(|part| part.text) {
                         self.think(text, out);
                     }
                 }
                 None => {}
             }
-            if let Some(Str(text)) = chunk.text {
+            if let Some(Piece(text)) = chunk.text {
                 self.say(text, out);
             }
         }
@@ -180,7 +206,7 @@ impl Decoder {
 
     /// Stores a detail for later requests. Its text is shown only if the delta has no
     /// reasoning string, which would contain the same text.
-    fn reasoning_detail(&mut self, detail: Map<String, Value>, shown: bool, out: &mut Vec<StreamEvent>) {
+    fn reasoning_detail(&mut self, mut detail: Map<String, Value>, shown: bool, out: &mut Vec<StreamEvent>) {
         let kind = detail.get("type").and_then(Value::as_str).unwrap_or_default();
         let text_key = match kind {
             "reasoning.text" => Some("text"),
@@ -204,13 +230,18 @@ impl Decoder {
         };
         let last = self.reasoning_details.last_mut().filter(|last| text_key.is_some() && continues(last));
         let Some(last) = last else {
+            self.end_detail();
+            if let Some(Value::String(text)) = text_key.and_then(|key| detail.get_mut(key)) {
+                *text = self.detail_joint.add(Cow::Borrowed(&**text)).into_owned();
+            }
             self.reasoning_details.push(detail);
             return;
         };
         for (key, value) in detail {
             match last.get_mut(&key) {
                 Some(Value::String(known)) if Some(key.as_str()) == text_key => {
-                    known.push_str(value.as_str().unwrap_or_default());
+                    let more = value.as_str().unwrap_or_default();
+                    known.push_str(&self.detail_joint.add(Cow::Borrowed(more)));
                 }
                 Some(known) if !known.is_null() && *known != "" => {}
                 _ => {
@@ -220,17 +251,31 @@ impl Decoder {
         }
     }
 
+    /// Ends the text of the last detail, which may wait for half of a character.
+    fn end_detail(&mut self) {
+        let Some(half) = self.detail_joint.end() else { return };
+        let Some(last) = self.reasoning_details.last_mut() else { return };
+        for key in ["text", "summary"] {
+            if let Some(Value::String(text)) = last.get_mut(key) {
+                text.push_str(half);
+                return;
+            }
+        }
+    }
+
     fn tool_call(&mut self, delta: ToolCallDelta<'_>, out: &mut Vec<StreamEvent>) {
         let wire_index = delta.index.map(|Count(index)| index);
         let id = filled(delta.id.as_ref()).filter(|id| *id != "null").unwrap_or_default();
-        let (name, arguments) =
-            delta.function.map_or((None, None), |function| (function.name, function.arguments));
+        let (name, arguments) = match delta.function {
+            Some(function) => (function.name, function.arguments),
+            None => (delta.name, delta.arguments),
+        };
         let mut arguments = arguments.map_or(Cow::Borrowed(""), |arguments| argument_text(arguments.get()));
         let is_custom = delta.custom.is_some();
         let name = match delta.custom {
             Some(custom) => {
-                let text = custom.input.as_ref().map_or("", Str::as_str);
-                arguments = Cow::Owned(escaped(text));
+                let text = custom.input.unwrap_or_default();
+                arguments = Cow::Owned(escaped(&text.0));
                 custom.name
             }
             None => name,
@@ -243,7 +288,7 @@ impl Decoder {
                 id: id.to_owned(),
                 name: String::new(),
                 slot: None,
-                early: String::new(),
+                early: Vec::new(),
                 is_custom,
             });
             self.calls.len() - 1
@@ -256,7 +301,7 @@ impl Decoder {
             name.clone_into(&mut call.name);
         }
         if call.slot.is_none() && call.name.is_empty() {
-            call.early.push_str(&arguments);
+            call.early.push(arguments.into_owned());
             return;
         }
         let slot = self.open_call(at, out);
@@ -299,16 +344,20 @@ impl Decoder {
         };
         let slot = self.blocks.start_call(id, call.name.clone(), out);
         call.slot = Some(slot);
-        let mut early = std::mem::take(&mut call.early);
+        let early = std::mem::take(&mut call.early);
         if call.is_custom {
-            early.insert_str(0, &self.grammars.opening(&call.name));
+            let opening = self.grammars.opening(&call.name);
+            self.blocks.push(slot, Cow::Owned(opening), out);
         }
-        self.blocks.push(slot, Cow::Owned(early), out);
+        for piece in early {
+            self.blocks.push(slot, Cow::Owned(piece), out);
+        }
         slot
     }
 
     /// Stores the data to send back with the thinking: the details, otherwise the field's name.
     fn sign_thinking(&mut self) {
+        self.end_detail();
         for detail in &mut self.reasoning_details {
             if detail.get("signature").is_some_and(|signature| *signature == "") {
                 detail.shift_remove("signature");
@@ -323,17 +372,19 @@ impl Decoder {
     }
 
     fn outcome(&self, end: End) -> Result<StopReason, RequestError> {
-        let ended = if self.blocks.has_calls() { StopReason::ToolUse } else { StopReason::Stop };
+        let has_calls = self.blocks.has_calls();
         match self.finish_reason.as_deref() {
-            // Many servers report `stop` despite calls, and some the reverse.
-            Some("stop" | "end" | "eos" | "tool_calls" | "function_call") => Ok(ended),
-            Some("length" | "model_length" | "max_tokens") => Ok(StopReason::Length),
-            Some(other) => Err(RequestError::of_stop_reason("finish_reason", other, None)),
+            Some(_) if self.blocks.has_unnamed_call() => Err(RequestError::unnamed_call()),
+            // z.ai reports a conversation without room for an answer.
+            Some(reason) if normalised(reason) == "modelcontextwindowexceeded" => {
+                Err(RequestError::of_stop_reason("finish_reason", reason, None))
+            }
+            Some(reason) => outcome_of("finish_reason", reason, has_calls, None),
             // Such a server ends a stream without a reason; an empty answer is still an error.
             None if !self.supports_finish_reason
                 && (self.is_done || (end == End::Closed && !self.blocks.content.is_empty())) =>
             {
-                Ok(ended)
+                Ok(if has_calls { StopReason::ToolUse } else { StopReason::Stop })
             }
             None => Err(RequestError::cut_off("stream ended before a finish_reason")),
         }
@@ -391,7 +442,7 @@ impl Decode for Decoder {
         self.blocks.end_all(outcome.is_ok(), out);
         Finish {
             content: self.blocks.content,
-            usage: self.usage,
+            usage: self.usage.finish(),
             outcome,
             response_id: self.response_id,
             response_model: self.response_model.filter(|model| *model != self.asked_for),
@@ -400,14 +451,22 @@ impl Decode for Decoder {
     }
 }
 
+impl<'a> ToolCallDelta<'a> {
+    /// The older form of a call as one of the newer form. A server may repeat its name.
+    fn of_function(function: FunctionDelta<'a>) -> Self {
+        let index = Some(Count(u64::MAX));
+        Self { index, id: None, function: Some(function), custom: None, name: None, arguments: None }
+    }
+}
+
 /// The JSON text in `raw`: the content of a string, otherwise `raw` itself.
 fn argument_text(raw: &str) -> Cow<'_, str> {
     if raw == "null" {
         return Cow::Borrowed("");
     }
-    match serde_json::from_str::<Str<'_>>(raw) {
-        Ok(Str(text)) => text,
-        Err(_) => Cow::Borrowed(raw),
+    match serde_json::from_str::<Piece<'_>>(raw) {
+        Ok(Piece(text)) => text,
+        Err(_) => without_signs(raw),
     }
 }
 
@@ -422,7 +481,8 @@ fn usage_of(wire: &wire::Usage<'_>) -> Usage {
     let cache_read = count(cache_read);
     let cache_write = count(details.and_then(|details| details.cache_write_tokens));
     let prompt = count(wire.prompt_tokens);
-    let reasoning = wire.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens);
+    let details = wire.completion_tokens_details.as_ref();
+    let reasoning = details.and_then(|details| details.reasoning_tokens).or(wire.reasoning_tokens);
     let mut output = count(wire.completion_tokens);
     // xAI does not include reasoning in the output count, as the total shows.
     let with_reasoning = output.saturating_add(count(reasoning));
@@ -438,11 +498,11 @@ fn usage_of(wire: &wire::Usage<'_>) -> Usage {
         ..Usage::default()
     };
     usage.total_tokens = usage.prompt_tokens().saturating_add(output);
-    if let Some(cost) = wire.cost.and_then(|cost| cost.get().trim_matches('"').parse::<f64>().ok()) {
-        let upstream = wire.cost_details.as_ref().and_then(|details| details.upstream_inference_cost);
-        // With the user's own key, the provider bills separately from OpenRouter.
-        let own_key = wire.is_byok == Some(true);
-        usage.cost.total = cost + upstream.filter(|_| own_key).unwrap_or(0.0);
+    let upstream = wire.cost_details.as_ref().and_then(|details| details.upstream_inference_cost);
+    // With the user's own key, the provider bills separately from OpenRouter.
+    let own_key = wire.is_byok == Some(true);
+    if let Some(cost) = billed_cost(wire.cost, upstream.filter(|_| own_key)) {
+        usage.cost.total = cost;
         usage.cost.total_from_provider = Some(true);
     }
     usage

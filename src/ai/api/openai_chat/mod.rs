@@ -33,6 +33,8 @@ impl WireApi for OpenAiChat {
         let compat = ChatCompat::of(&request.model);
         let call_seed = request.options.started_ms;
         let grammars = GrammarParameters::of(request.messages.iter().map(AsRef::as_ref));
-        Box::new(decode::Decoder::new(&request.model.id, compat.supports_finish_reason, call_seed, grammars))
+        let sent_bytes = request.n_word_bytes();
+        let finishes = compat.supports_finish_reason;
+        Box::new(decode::Decoder::new(&request.model.id, finishes, call_seed, grammars, sent_bytes))
     }
 }

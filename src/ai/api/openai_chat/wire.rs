@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::{Count, Str, lenient, lenient_str};
+use super::super::{Count, Piece, Str, lenient, lenient_str};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -238,6 +238,12 @@ pub(super) struct Choice<'a> {
     pub(super) index: Option<Count>,
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
+    /// The whole answer, from servers that do not stream.
+    #[serde(borrow, default, deserialize_with = "lenient")]
+    pub(super) message: Option<Delta<'a>>,
+    /// The text, from servers of the older API.
+    #[serde(borrow, default, deserialize_with = "lenient")]
+    pub(super) text: Option<Piece<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Str<'a>>,
     #[serde(borrow, default, deserialize_with = "lenient")]
@@ -249,17 +255,20 @@ pub(super) struct Delta<'a> {
     #[serde(borrow)]
     pub(super) content: Option<DeltaContent<'a>>,
     #[serde(borrow)]
-    pub(super) refusal: Option<Str<'a>>,
+    pub(super) refusal: Option<Piece<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning_content: Option<Str<'a>>,
+    pub(super) reasoning_content: Option<Piece<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning: Option<Str<'a>>,
+    pub(super) reasoning: Option<Piece<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning_text: Option<Str<'a>>,
+    pub(super) reasoning_text: Option<Piece<'a>>,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) reasoning_details: Option<Vec<Map<String, Value>>>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<ToolCallDelta<'a>>>,
+    /// The older form of a call, of which an answer has at most one.
+    #[serde(borrow, default, deserialize_with = "lenient")]
+    pub(super) function_call: Option<FunctionDelta<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -271,6 +280,11 @@ pub(super) struct ToolCallDelta<'a> {
     pub(super) function: Option<FunctionDelta<'a>>,
     #[serde(borrow)]
     pub(super) custom: Option<CustomDelta<'a>>,
+    /// Name and arguments, from servers that leave out `function`.
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
+    pub(super) name: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<&'a RawValue>,
 }
 
 /// A piece of a call of a tool with text input.
@@ -279,7 +293,7 @@ pub(super) struct CustomDelta<'a> {
     #[serde(borrow)]
     pub(super) name: Option<Str<'a>>,
     #[serde(borrow)]
-    pub(super) input: Option<Str<'a>>,
+    pub(super) input: Option<Piece<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -301,7 +315,7 @@ pub(super) enum DeltaContent<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct ContentChunk<'a> {
     #[serde(borrow)]
-    pub(super) text: Option<Str<'a>>,
+    pub(super) text: Option<Piece<'a>>,
     #[serde(borrow)]
     pub(super) thinking: Option<DeltaContent<'a>>,
 }
@@ -345,6 +359,8 @@ pub(super) struct Usage<'a> {
     pub(super) prompt_tokens_details: Option<PromptTokensDetails>,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) completion_tokens_details: Option<CompletionTokensDetails>,
+    /// GitHub Copilot.
+    pub(super) reasoning_tokens: Option<Count>,
     /// DeepSeek.
     pub(super) prompt_cache_hit_tokens: Option<Count>,
     /// Kimi.

@@ -1,8 +1,9 @@
 //! Decodes a Responses stream.
 //!
-//! An answer is a list of items, each with an output index, which events
+//! An answer is a list of items, each with an output index and an id, which events
 //! refer to. Item ids are not reliable: some gateways change an item's id in
-//! every event. Deltas are shown as they arrive; the finished item is
+//! every event, so the index comes first; others send only the id, or leave out the
+//! events around the text. Deltas are shown as they arrive; the finished item is
 //! authoritative.
 
 use std::borrow::Cow;
@@ -10,7 +11,10 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled, tier_factor, with_json};
+use super::super::{
+    Blocks, Count, Decode, DecodeError, End, Finish, Piece, ReportedEnd, Str, UsageCount, billed_cost,
+    filled, reported_end, tier_factor, with_json, without_signs,
+};
 use super::wire::{self, Event, TextSignature};
 use crate::ai::failure::{ErrorBody, FailureClass, RequestError, classify};
 use crate::ai::messages::{AssistantBlock, GrammarParameters, StopReason, StreamEvent, Usage, escaped};
@@ -23,13 +27,18 @@ pub(super) struct Decoder {
     grammars: GrammarParameters,
     blocks: Blocks,
     items: Vec<OpenItem>,
-    usage: Usage,
+    usage: UsageCount,
     response_id: Option<String>,
     response_model: Option<String>,
     service_tier: Option<String>,
     /// Set by the terminal event.
     status: Option<String>,
     incomplete_reason: Option<String>,
+    transformations: Vec<Value>,
+    /// Items of kinds that are not shown.
+    skipped: Vec<(Option<u64>, Option<String>)>,
+    /// Such an item had text.
+    has_skipped_text: bool,
     error: Option<RequestError>,
 }
 
@@ -40,10 +49,19 @@ struct OpenItem {
     slot: usize,
     /// The item's latest version: from its first event, later from its last.
     item: ItemMap,
+    /// The server has started it; otherwise a piece of its text did.
+    is_announced: bool,
     is_done: bool,
     /// Parts of the text in the order of their first appearance, with their full
     /// text once the server has sent it.
     parts: Vec<(PartId, Option<String>)>,
+}
+
+/// How an event names its item. Gateways leave out either, or change the id in every event.
+#[derive(Debug, Clone, Copy)]
+struct ItemPlace<'a> {
+    index: Option<u64>,
+    id: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +83,36 @@ impl Kind {
             _ => None,
         }
     }
+
+    /// Its name in items.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Reasoning => "reasoning",
+            Self::Function => "function_call",
+            Self::Custom => "custom_tool_call",
+        }
+    }
+}
+
+impl<'a> ItemPlace<'a> {
+    /// The place of `item`, which an event brings.
+    fn of(event: &Event<'_>, item: &'a ItemMap) -> Self {
+        Self { index: event.output_index.map(|Count(index)| index), id: text_of(item, "id") }
+    }
+}
+
+impl OpenItem {
+    /// Whether an event at `place` is about this item.
+    fn is_at(&self, place: ItemPlace<'_>) -> bool {
+        let id = text_of(&self.item, "id");
+        match place.index {
+            Some(index) => {
+                index == self.output_index && (place.id.is_none() || id.is_none() || place.id == id)
+            }
+            None => place.id.is_some() && place.id == id,
+        }
+    }
 }
 
 /// A part of an item's text: of the content, or of the summary of reasoning.
@@ -75,18 +123,22 @@ enum PartId {
 }
 
 impl Decoder {
-    pub(super) fn new(asked_for: &str, grammars: GrammarParameters) -> Self {
+    /// `sent_bytes` is the size of the text in the request.
+    pub(super) fn new(asked_for: &str, grammars: GrammarParameters, sent_bytes: usize) -> Self {
         Self {
             asked_for: asked_for.to_owned(),
             grammars,
             blocks: Blocks::default(),
             items: Vec::new(),
-            usage: Usage::default(),
+            usage: UsageCount::new(sent_bytes),
             response_id: None,
             response_model: None,
             service_tier: None,
             status: None,
             incomplete_reason: None,
+            transformations: Vec::new(),
+            skipped: Vec::new(),
+            has_skipped_text: false,
             error: None,
         }
     }
@@ -97,45 +149,16 @@ impl Decoder {
         data: &str,
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), DecodeError> {
-        let place = event.output_index.map(|Count(index)| index);
-        let content = PartId::Content(event.content_index.unwrap_or_default().0);
-        let summary = PartId::Summary(event.summary_index.unwrap_or_default().0);
-        match event.kind.as_str() {
-            "response.output_text.delta" | "response.refusal.delta" => {
-                self.piece(place, Kind::Message, content, event.delta, out);
-            }
-            "response.reasoning_summary_text.delta" => {
-                self.piece(place, Kind::Reasoning, summary, event.delta, out);
-            }
-            "response.reasoning_text.delta" => {
-                self.piece(place, Kind::Reasoning, content, event.delta, out);
-            }
-            "response.function_call_arguments.delta" => {
-                self.piece(place, Kind::Function, content, event.delta, out);
-            }
-            "response.custom_tool_call_input.delta" => {
-                self.piece(place, Kind::Custom, content, event.delta, out);
-            }
-            "response.output_text.done" => self.full(place, Kind::Message, content, event.text, out),
-            "response.refusal.done" => self.full(place, Kind::Message, content, event.refusal, out),
-            "response.reasoning_summary_text.done" => {
-                self.full(place, Kind::Reasoning, summary, event.text, out);
-            }
-            "response.reasoning_text.done" => self.full(place, Kind::Reasoning, content, event.text, out),
-            "response.function_call_arguments.done" => {
-                self.full(place, Kind::Function, content, event.arguments, out);
-            }
-            "response.custom_tool_call_input.done" => {
-                self.full(place, Kind::Custom, content, event.input, out);
-            }
+        let kind = event.kind.as_str();
+        match kind {
             "response.output_item.added" => {
                 if let Some(item) = item_of(event.item) {
-                    self.open(place, item, out);
+                    self.added(ItemPlace::of(event, &item), item.clone(), out);
                 }
             }
             "response.output_item.done" => {
                 if let Some(item) = item_of(event.item) {
-                    self.item_done(place, item, out);
+                    self.item_done(ItemPlace::of(event, &item), item.clone(), out);
                 }
             }
             "response.created" | "response.in_progress" | "response.queued" => {
@@ -148,26 +171,125 @@ impl Decoder {
             | "response.incomplete"
             | "response.failed"
             | "response.cancelled" => {
-                let fallback = event.kind.as_str().trim_start_matches("response.");
+                let fallback = kind.trim_start_matches("response.");
                 let response = event.response.map_or("{}", RawValue::get);
                 self.ended(serde_json::from_str(response)?, fallback, out);
             }
             "error" => self.error = Some(stream_error(data)),
             "" if event.error.is_some() => self.error = Some(stream_error(data)),
-            _ => {}
+            _ => self.text_event(event, out)?,
         }
         Ok(())
     }
 
-    /// The item in progress at `place`. Without an index, which some servers omit,
-    /// it is the item that started last.
-    fn in_progress(&self, place: Option<u64>) -> Option<usize> {
-        let at_place = |item: &OpenItem| place.is_none_or(|place| place == item.output_index);
-        self.items.iter().rposition(|item| !item.is_done && at_place(item))
+    /// Handles an event with a piece of an item's text, or with all of it.
+    fn text_event(&mut self, event: &Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        let Some((name, is_whole)) = event.kind.as_str().strip_prefix("response.").and_then(split_end) else {
+            return Ok(());
+        };
+        let content = PartId::Content(event.content_index.unwrap_or_default().0);
+        let summary = PartId::Summary(event.summary_index.unwrap_or_default().0);
+        let (kind, part, whole) = match name {
+            "output_text" => (Kind::Message, content, event.text),
+            "refusal" => (Kind::Message, content, event.refusal),
+            "reasoning_summary_text" => (Kind::Reasoning, summary, event.text),
+            "reasoning_text" => (Kind::Reasoning, content, event.text),
+            "function_call_arguments" => (Kind::Function, content, event.arguments),
+            "custom_tool_call_input" => (Kind::Custom, content, event.input),
+            _ => return Ok(()),
+        };
+        let Some(raw) = (if is_whole { whole } else { event.delta }).filter(|raw| raw.get() != "null") else {
+            return Ok(());
+        };
+        let Piece(text) = serde_json::from_str(raw.get())?;
+        let place = ItemPlace {
+            index: event.output_index.map(|Count(index)| index),
+            id: filled(event.item_id.as_ref()),
+        };
+        if self.is_settled(place, kind) {
+            return Ok(());
+        }
+        let at = match self.in_progress(place, kind) {
+            Some(at) => at,
+            None if text.is_empty() => return Ok(()),
+            None if self.is_skipped(place) => {
+                self.has_skipped_text = true;
+                return Ok(());
+            }
+            None => self.begin(place, kind, out),
+        };
+        if let Some(tool) = filled(event.name.as_ref()) {
+            self.items[at].item.entry("name").or_insert_with(|| Value::from(tool));
+        }
+        if is_whole {
+            self.full(at, part, text, out)
+        } else {
+            self.append(at, part, text, out)
+        }
+        Ok(())
     }
 
-    fn open(&mut self, place: Option<u64>, item: ItemMap, out: &mut Vec<StreamEvent>) -> Option<usize> {
-        let kind = Kind::of(&item)?;
+    /// Whether an event at `place` comes after the end of its item, which has the whole text.
+    fn is_settled(&self, place: ItemPlace<'_>, kind: Kind) -> bool {
+        self.in_progress(place, kind).is_none()
+            && self.items.iter().any(|item| item.is_done && item.kind == kind && item.is_at(place))
+    }
+
+    /// Whether an event at `place` is about an item of a kind that is not shown.
+    fn is_skipped(&self, place: ItemPlace<'_>) -> bool {
+        self.skipped.iter().any(|(index, id)| match place.index {
+            Some(_) => place.index == *index,
+            None => place.id.is_some() && place.id == id.as_deref(),
+        })
+    }
+
+    /// The item of this kind in progress at `place`: by its index and its id, otherwise by its
+    /// index, by its id, or as the one that started last.
+    fn in_progress(&self, place: ItemPlace<'_>, kind: Kind) -> Option<usize> {
+        let find = |fits: &dyn Fn(&OpenItem) -> bool| {
+            self.items.iter().rposition(|item| !item.is_done && item.kind == kind && fits(item))
+        };
+        let has_index = |item: &OpenItem| place.index == Some(item.output_index);
+        let has_id = |item: &OpenItem| place.id.is_some() && place.id == text_of(&item.item, "id");
+        if place.index.is_some() {
+            return find(&|item| has_index(item) && has_id(item)).or_else(|| find(&has_index));
+        }
+        find(&has_id).or_else(|| find(&|_| true))
+    }
+
+    /// Opens an item whose start the server left out.
+    fn begin(&mut self, place: ItemPlace<'_>, kind: Kind, out: &mut Vec<StreamEvent>) -> usize {
+        let mut item = ItemMap::new();
+        item.insert("type".to_owned(), Value::from(kind.name()));
+        if let Some(id) = place.id {
+            item.insert("id".to_owned(), Value::from(id));
+        }
+        let at = self.open(place, kind, item, out);
+        self.items[at].is_announced = false;
+        at
+    }
+
+    /// Opens an item, or takes over the one that its text has opened.
+    fn added(&mut self, place: ItemPlace<'_>, item: ItemMap, out: &mut Vec<StreamEvent>) {
+        let Some(kind) = Kind::of(&item) else {
+            self.skipped.push((place.index, place.id.map(str::to_owned)));
+            return;
+        };
+        let begun = self.in_progress(place, kind).filter(|at| !self.items[*at].is_announced);
+        match begun {
+            Some(at) => {
+                let begun = &mut self.items[at];
+                begun.is_announced = true;
+                begun.item.extend(item);
+                if let Some(index) = place.index {
+                    begun.output_index = index;
+                }
+            }
+            None => drop(self.open(place, kind, item, out)),
+        }
+    }
+
+    fn open(&mut self, place: ItemPlace<'_>, kind: Kind, item: ItemMap, out: &mut Vec<StreamEvent>) -> usize {
         let slot = match kind {
             Kind::Message => self.blocks.start_text(out),
             Kind::Reasoning => self.blocks.start_thinking(out),
@@ -177,42 +299,32 @@ impl Decoder {
             }
         };
         let next = self.items.last().map_or(0, |last| last.output_index.saturating_add(1));
-        let output_index = place.unwrap_or(next);
-        self.items.push(OpenItem { output_index, kind, slot, item, is_done: false, parts: Vec::new() });
-        Some(self.items.len() - 1)
+        let output_index = place.index.unwrap_or(next);
+        let parts = Vec::new();
+        self.items.push(OpenItem {
+            output_index,
+            kind,
+            slot,
+            item,
+            is_announced: true,
+            is_done: false,
+            parts,
+        });
+        self.items.len() - 1
     }
 
-    /// Appends a piece of text to the item at `place`, if it is of this kind.
-    fn piece(
-        &mut self,
-        place: Option<u64>,
-        kind: Kind,
-        part: PartId,
-        text: Option<&RawValue>,
-        out: &mut Vec<StreamEvent>,
-    ) {
-        let (Some(at), Some(text)) = (self.in_progress(place), text.and_then(string)) else { return };
-        self.append(at, kind, part, text, out);
-    }
-
-    fn append(
-        &mut self,
-        at: usize,
-        kind: Kind,
-        part: PartId,
-        text: Cow<'_, str>,
-        out: &mut Vec<StreamEvent>,
-    ) {
-        let Some(item) = self.items.get_mut(at).filter(|item| item.kind == kind) else { return };
+    /// Appends a piece of text to an item.
+    fn append(&mut self, at: usize, part: PartId, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
         if text.is_empty() {
             return;
         }
+        let item = &mut self.items[at];
         let is_first = item.parts.is_empty();
         let is_new = !item.parts.iter().any(|(known, _)| *known == part);
         if is_new {
             item.parts.push((part, None));
         }
-        match kind {
+        match item.kind {
             Kind::Reasoning if is_new && !is_first => {
                 self.blocks.push(item.slot, Cow::Borrowed("\n\n"), out);
                 self.blocks.push(item.slot, text, out);
@@ -220,43 +332,37 @@ impl Decoder {
             Kind::Custom => {
                 let tool = text_of(&item.item, "name").unwrap_or_default();
                 let start = if is_first { self.grammars.opening(tool) } else { String::new() };
-                self.blocks.push(item.slot, Cow::Owned(start + &escaped(&text)), out);
+                self.blocks.push(item.slot, Cow::Owned(start), out);
+                self.blocks.push(item.slot, Cow::Owned(escaped(&text)), out);
             }
             Kind::Message | Kind::Reasoning | Kind::Function => self.blocks.push(item.slot, text, out),
         }
     }
 
     /// Sets the full text of a part, which takes precedence over its deltas.
-    fn full(
-        &mut self,
-        place: Option<u64>,
-        kind: Kind,
-        part: PartId,
-        text: Option<&RawValue>,
-        out: &mut Vec<StreamEvent>,
-    ) {
-        let (Some(at), Some(text)) = (self.in_progress(place), text.and_then(string)) else { return };
-        let is_known = |item: &OpenItem| item.parts.iter().any(|(known, _)| *known == part);
-        if !self.items.get(at).is_some_and(is_known) {
-            self.append(at, kind, part, Cow::Borrowed(&*text), out);
+    fn full(&mut self, at: usize, part: PartId, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
+        let whole = without_signs(&text).into_owned();
+        if !self.items[at].parts.iter().any(|(known, _)| *known == part) {
+            self.append(at, part, text, out);
         }
-        let Some(item) = self.items.get_mut(at).filter(|item| item.kind == kind) else { return };
-        if let Some((_, whole)) = item.parts.iter_mut().find(|(known, _)| *known == part) {
-            *whole = Some(text.into_owned());
+        let mut parts = self.items[at].parts.iter_mut();
+        if let Some((_, known)) = parts.find(|(known, _)| *known == part) {
+            *known = Some(whole);
         }
     }
 
-    fn item_done(&mut self, place: Option<u64>, item: ItemMap, out: &mut Vec<StreamEvent>) {
+    fn item_done(&mut self, place: ItemPlace<'_>, item: ItemMap, out: &mut Vec<StreamEvent>) {
         let Some(kind) = Kind::of(&item) else { return };
-        let known = self.in_progress(place).filter(|at| self.items[*at].kind == kind);
-        let at = match known {
+        let at = match self.in_progress(place, kind) {
             Some(at) => at,
-            None if self.is_repeated(place, &item) => return,
-            None => match self.open(place, item.clone(), out) {
-                Some(at) => at,
-                None => return,
-            },
+            None if self.is_repeated(place.index, &item) => return,
+            None => self.open(place, kind, item.clone(), out),
         };
+        self.finish_item(at, item, out);
+    }
+
+    /// Completes an item by its last version.
+    fn finish_item(&mut self, at: usize, item: ItemMap, out: &mut Vec<StreamEvent>) {
         let open = &mut self.items[at];
         open.is_done = true;
         // Keep fields that only the start of the item contained.
@@ -269,20 +375,22 @@ impl Decoder {
             // The last event of the stream may still contain the encrypted form.
             Kind::Reasoning if text_of(&open.item, "encrypted_content").is_none() => {}
             Kind::Message | Kind::Reasoning => self.blocks.end(open.slot, out),
-            Kind::Function | Kind::Custom => {
-                // The server reports if it stopped in the middle of a call.
-                let is_whole = text_of(&open.item, "status").is_none_or(|status| status == "completed");
-                self.blocks.end_as(open.slot, is_whole, out);
-            }
+            Kind::Function | Kind::Custom => match text_of(&open.item, "status") {
+                None | Some("completed") => self.blocks.end(open.slot, out),
+                // Some gateways never change this status, so the end of the response decides.
+                Some("in_progress") => {}
+                // The server stopped in the middle of the call.
+                Some(_) => self.blocks.cut(open.slot, out),
+            },
         }
     }
 
     /// Whether the same item has already finished.
-    fn is_repeated(&self, place: Option<u64>, item: &ItemMap) -> bool {
+    fn is_repeated(&self, index: Option<u64>, item: &ItemMap) -> bool {
         let same = |known: &OpenItem, key: &str| text_of(&known.item, key) == text_of(item, key);
         self.items.iter().any(|known| {
             known.is_done
-                && place.is_some_and(|place| place == known.output_index)
+                && index == Some(known.output_index)
                 && same(known, "type")
                 && (same(known, "id") || (item.contains_key("call_id") && same(known, "call_id")))
         })
@@ -300,7 +408,8 @@ impl Decoder {
             Kind::Custom => text_of(item, "input").map(str::to_owned),
         };
         let separator = if kind == Kind::Reasoning { "\n\n" } else { "" };
-        let whole = said.filter(|_| *is_done).or_else(|| {
+        // Without an end or a piece, the start of an item has all that there is.
+        let whole = said.filter(|_| *is_done || parts.is_empty()).or_else(|| {
             let parts: Option<Vec<&str>> = parts.iter().map(|(_, whole)| whole.as_deref()).collect();
             parts.filter(|parts| !parts.is_empty()).map(|parts| parts.join(separator))
         });
@@ -324,9 +433,8 @@ impl Decoder {
             Some(AssistantBlock::Thinking(thinking)) if *is_done => {
                 thinking.thinking_signature = serde_json::to_string(item).ok();
             }
-            Some(AssistantBlock::ToolCall(call)) => {
-                call.id = call_id(item);
-                text_of(item, "name").unwrap_or_default().clone_into(&mut call.name);
+            Some(AssistantBlock::ToolCall(_)) => {
+                self.blocks.name_call(slot, call_id(item), text_of(item, "name").unwrap_or_default());
             }
             Some(AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_)) | None => {}
         }
@@ -345,13 +453,15 @@ impl Decoder {
         self.named(&response);
         self.service_tier = filled(response.service_tier.as_ref()).map(str::to_owned);
         if let Some(usage) = &response.usage {
-            self.usage = usage_of(usage);
+            self.usage.update(usage_of(usage));
         }
-        let output = response.output.and_then(|output| serde_json::from_str(output.get()).ok());
-        self.backfill(output.unwrap_or_default(), out);
-        let status = filled(response.status.as_ref()).unwrap_or(fallback);
+        self.transformations = response.input_transformations.and_then(list_of).unwrap_or_default();
+        let status = filled(response.status.as_ref()).unwrap_or(fallback).to_lowercase();
         // `response.done` ends a stream, whatever status it contains.
-        let status = if matches!(status, "done" | "in_progress" | "queued") { "completed" } else { status };
+        let is_complete = matches!(status.as_str(), "in_progress" | "queued")
+            || reported_end(&status) == Some(ReportedEnd::Stop);
+        let status = if is_complete { "completed".to_owned() } else { status };
+        self.backfill(response.output.and_then(list_of).unwrap_or_default(), out);
         if status == "failed" {
             let said = response.error.as_ref().filter(|error| !error.is_null());
             let text = said.map(reported);
@@ -361,45 +471,80 @@ impl Decoder {
         }
         let reason = response.incomplete_details.as_ref().and_then(|details| details.get("reason"));
         self.incomplete_reason = reason.and_then(Value::as_str).map(str::to_owned);
-        self.status = Some(status.to_owned());
+        self.status = Some(status);
     }
 
-    /// Adds from the final output what the item events lacked: the
-    /// encrypted form of reasoning, or everything if no item was announced.
+    /// Adds from the final output what the item events lacked: the encrypted form of
+    /// reasoning, the ends of items, and items that were never announced.
     fn backfill(&mut self, output: Vec<Value>, out: &mut Vec<StreamEvent>) {
-        let items = output.into_iter().map(|item| match item {
-            Value::Object(item) => item,
-            _ => ItemMap::new(),
-        });
-        if self.items.is_empty() {
-            for item in items {
-                let place = self.items.len() as u64;
-                if matches!(Kind::of(&item), Some(Kind::Message | Kind::Reasoning)) {
-                    self.item_done(Some(place), item, out);
-                } else {
-                    // A call that was never announced as finished must not run.
-                    self.open(Some(place), item, out);
+        let mut is_known = vec![false; self.items.len()];
+        let mut unknown = Vec::new();
+        for (index, item) in output.into_iter().enumerate() {
+            let (index, Value::Object(mut item)) = (index as u64, item) else { continue };
+            let Some(kind) = Kind::of(&item) else { continue };
+            if matches!(kind, Kind::Function | Kind::Custom) {
+                // The end of the response decides whether the call is complete.
+                item.entry("status").or_insert_with(|| Value::from("in_progress"));
+            }
+            match self.known_item(&is_known, index, kind, &item) {
+                Some(at) => {
+                    is_known[at] = true;
+                    self.complete(at, item, out);
+                }
+                None => unknown.push((index, kind, item)),
+            }
+        }
+        // Ids may change and indices may be missing, so an item is new only if there are more of its
+        // kind than have arrived.
+        for (index, kind, item) in unknown {
+            let rest = (0..is_known.len()).find(|at| !is_known[*at] && self.items[*at].kind == kind);
+            match rest {
+                Some(at) => {
+                    is_known[at] = true;
+                    self.complete(at, item, out);
+                }
+                None => {
+                    let at = self.open(ItemPlace { index: Some(index), id: None }, kind, item.clone(), out);
+                    self.finish_item(at, item, out);
                 }
             }
-            return;
         }
-        for (place, item) in items.enumerate() {
-            let Some(encrypted) = text_of(&item, "encrypted_content") else { continue };
-            let lacks = |known: &OpenItem| {
-                known.kind == Kind::Reasoning
-                    && known.is_done
-                    && text_of(&known.item, "encrypted_content").is_none()
-            };
-            let same_id = |known: &&mut OpenItem| text_of(&known.item, "id") == text_of(&item, "id");
-            let same_place = |known: &&mut OpenItem| known.output_index == place as u64;
-            let mut lacking = self.items.iter_mut().filter(|known| lacks(known));
-            let found = match lacking.find(same_id) {
-                Some(known) => Some(known),
-                None => self.items.iter_mut().filter(|known| lacks(known)).find(same_place),
-            };
-            if let Some(known) = found {
-                known.item.insert("encrypted_content".to_owned(), Value::from(encrypted));
-            }
+    }
+
+    /// The item of ours that `item` of the final output is.
+    fn known_item(&self, is_known: &[bool], index: u64, kind: Kind, item: &ItemMap) -> Option<usize> {
+        let find = |fits: &dyn Fn(&OpenItem) -> bool| {
+            (0..is_known.len())
+                .find(|at| !is_known[*at] && self.items[*at].kind == kind && fits(&self.items[*at]))
+        };
+        let has_same = |known: &OpenItem, key: &str| {
+            text_of(item, key).is_some() && text_of(&known.item, key) == text_of(item, key)
+        };
+        find(&|known| has_same(known, "id"))
+            .or_else(|| find(&|known| has_same(known, "call_id")))
+            .or_else(|| find(&|known| known.output_index == index))
+    }
+
+    /// Adds to an item of ours what its form in the final output has more.
+    fn complete(&mut self, at: usize, item: ItemMap, out: &mut Vec<StreamEvent>) {
+        let known = &mut self.items[at];
+        if !known.is_done {
+            self.finish_item(at, item, out);
+        } else if known.kind == Kind::Reasoning
+            && text_of(&known.item, "encrypted_content").is_none()
+            && let Some(encrypted) = text_of(&item, "encrypted_content")
+        {
+            known.item.insert("encrypted_content".to_owned(), Value::from(encrypted));
+        }
+    }
+
+    /// Closes the texts of calls that arrived in pieces, at the end of a completed response.
+    fn end_inputs(&mut self, out: &mut Vec<StreamEvent>) {
+        let is_cut = |item: &&OpenItem| {
+            item.kind == Kind::Custom && !item.is_done && item.parts.iter().any(|(_, whole)| whole.is_none())
+        };
+        for item in self.items.iter().filter(is_cut) {
+            self.blocks.push(item.slot, Cow::Borrowed("\"}"), out);
         }
     }
 
@@ -407,12 +552,18 @@ impl Decoder {
         let reason = self.incomplete_reason.as_deref();
         match (self.status.as_deref(), &self.error) {
             (_, Some(error)) => Err(error.clone()),
+            (Some("completed"), None) if self.blocks.has_unnamed_call() => Err(RequestError::unnamed_call()),
+            (Some("completed"), None) if self.has_skipped_text && self.blocks.content.is_empty() => {
+                Err(RequestError::unread_text())
+            }
             (Some("completed"), None) if self.blocks.has_calls() => Ok(StopReason::ToolUse),
             (Some("completed"), None) => Ok(StopReason::Stop),
-            (Some("incomplete"), None) if reason == Some("max_output_tokens") => Ok(StopReason::Length),
             (Some("incomplete"), None) => {
                 let reason = reason.unwrap_or("no reason given");
-                Err(RequestError::of_stop_reason("incomplete", reason, None))
+                match reported_end(reason) {
+                    Some(ReportedEnd::Length) => Ok(StopReason::Length),
+                    _ => Err(RequestError::of_stop_reason("incomplete", reason, None)),
+                }
             }
             (Some(other), None) => Err(format!("status: {other}").into()),
             (None, None) => Err(RequestError::cut_off("stream ended before a terminal response event")),
@@ -445,17 +596,20 @@ impl Decode for Decoder {
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
         for at in 0..self.items.len() {
-            let open = &self.items[at];
-            let (slot, is_done) = (open.slot, open.is_done);
-            if self.blocks.is_open(slot) {
+            if self.blocks.is_open(self.items[at].slot) {
                 self.settle(at);
-                self.blocks.end_as(slot, is_done, out);
             }
         }
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(),
             End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
+        // The end of a completed response ends its items; without it a call is incomplete.
+        let is_whole = matches!(outcome, Ok(StopReason::Stop | StopReason::ToolUse));
+        if is_whole {
+            self.end_inputs(out);
+        }
+        self.blocks.end_all(is_whole, out);
         let asked_for = self.asked_for;
         let raw_stop_reason = match (self.status, self.incomplete_reason) {
             (Some(status), Some(reason)) => Some(format!("{status}.{reason}")),
@@ -463,7 +617,7 @@ impl Decode for Decoder {
         };
         Finish {
             content: self.blocks.content,
-            usage: self.usage,
+            usage: self.usage.finish(),
             outcome,
             response_id: self.response_id,
             response_model: self.response_model.filter(|model| *model != asked_for),
@@ -478,11 +632,17 @@ fn text_of<'a>(item: &'a ItemMap, key: &str) -> Option<&'a str> {
 }
 
 fn item_of(raw: Option<&RawValue>) -> Option<ItemMap> {
-    serde_json::from_str(raw?.get()).ok()
+    serde_json::from_str(&without_signs(raw?.get())).ok()
 }
 
-fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<Str<'_>>(raw.get()).ok().map(|Str(text)| text)
+fn list_of(raw: &RawValue) -> Option<Vec<Value>> {
+    serde_json::from_str(&without_signs(raw.get())).ok()
+}
+
+/// The name of an event without its end, and whether it has the whole text.
+fn split_end(name: &str) -> Option<(&str, bool)> {
+    let piece = name.strip_suffix(".delta").map(|name| (name, false));
+    piece.or_else(|| Some((name.strip_suffix(".done")?, true)))
 }
 
 /// Both ids of a call, in the form of blocks.
@@ -553,11 +713,11 @@ fn usage_of(wire: &wire::Usage<'_>) -> Usage {
     };
     let sum = usage.prompt_tokens().saturating_add(usage.output);
     usage.total_tokens = wire.total_tokens.map_or(sum, |Count(total)| total);
-    if let Some(cost) = wire.cost.and_then(|cost| cost.get().trim_matches('"').parse::<f64>().ok()) {
-        let upstream = wire.cost_details.as_ref().and_then(|details| details.upstream_inference_cost);
-        // With the user's own key, the provider bills separately from OpenRouter.
-        let own_key = wire.is_byok == Some(true);
-        usage.cost.total = cost + upstream.filter(|_| own_key).unwrap_or(0.0);
+    let upstream = wire.cost_details.as_ref().and_then(|details| details.upstream_inference_cost);
+    // With the user's own key, the provider bills separately from OpenRouter.
+    let own_key = wire.is_byok == Some(true);
+    if let Some(cost) = billed_cost(wire.cost, upstream.filter(|_| own_key)) {
+        usage.cost.total = cost;
         usage.cost.total_from_provider = Some(true);
     }
     usage

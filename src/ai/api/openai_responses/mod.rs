@@ -43,7 +43,7 @@ impl WireApi for OpenAiResponses {
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
         let grammars = GrammarParameters::of(request.messages.iter().map(AsRef::as_ref));
-        Box::new(decode::Decoder::new(&request.model.id, grammars))
+        Box::new(decode::Decoder::new(&request.model.id, grammars, request.n_word_bytes()))
     }
 
     fn told_effort(&self, request: &Request) -> Option<String> {

@@ -248,6 +248,11 @@ pub(super) struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(super) kind: Str<'a>,
     pub(super) output_index: Option<Count>,
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
+    pub(super) item_id: Option<Str<'a>>,
+    /// The tool, in the last event of a call's arguments.
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
+    pub(super) name: Option<Str<'a>>,
     pub(super) content_index: Option<Count>,
     pub(super) summary_index: Option<Count>,
     #[serde(borrow)]
@@ -282,6 +287,9 @@ pub(super) struct Response<'a> {
     pub(super) incomplete_details: Option<Value>,
     #[serde(borrow)]
     pub(super) output: Option<&'a RawValue>,
+    /// What the service did with earlier items.
+    #[serde(borrow)]
+    pub(super) input_transformations: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage<'a>>,
 }
