@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
         {
             return refuse("minItems above 1 cannot be enforced");
         }
-        let says_what = ["type", "anyOf", "enum", "const", "$ref"].iter().any(|key| node.contains_key(*key));
+        let says_what = ["type", "anyOf", "enum", "$ref"].iter().any(|key| node.contains_key(*key));
         if !says_what {
             return refuse("a part of the schema allows anything");
         }
@@ -405,7 +405,10 @@ mod tests {
             json!({"type": ["string", "null"], "enum": ["a", null]}),
         );
         check(json!({"enum": [1, null]}), json!({"enum": [1, null]}));
-        check(json!({"const": 1}), json!({"anyOf": [{"const": 1}, {"type": "null"}]}));
+        check(
+            json!({"type": "number", "const": 1}),
+            json!({"anyOf": [{"type": "number", "const": 1}, {"type": "null"}]}),
+        );
         check(
             json!({"anyOf": [{"type": "string"}]}),
             json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
@@ -466,7 +469,14 @@ mod tests {
         both(&json!({"type": "object", "required": ["y"]}), "the required property \"y\" is not described");
         both(&json!({"type": "object", "required": "y"}), "the required properties are no list");
         both(&json!({"type": "object", "properties": []}), "the properties of an object are no object");
-        both(&x(json!({})), "a part of the schema allows anything");
+        for any in [
+            json!({}),
+            json!({"const": 1}),
+            json!({"type": "array", "items": {}}),
+            json!({"description": "d"}),
+        ] {
+            both(&x(any), "a part of the schema allows anything");
+        }
         both(&x(json!(true)), "a part of the schema is true or false");
         both(&x(json!({"type": "object"})), "an object may have properties of any name");
         both(&x(json!({"enum": [1], "properties": {}})), "an object lacks its type");
