@@ -20,6 +20,8 @@ use crate::ai::transport::{Credential, Route, Transport, connection_error, read_
 const LIMIT: Duration = Duration::from_secs(3);
 const LIST_LIMIT_BYTES: usize = 4 << 20;
 const MAX_MODELS: usize = 1_000;
+/// Longer ids and names are none: they are in tables and in every message.
+const MAX_NAME_BYTES: usize = 512;
 
 /// Kinds of models that do not answer prompts, as named in lists.
 const OTHER_KINDS: [&str; 9] =
@@ -208,7 +210,8 @@ fn headers(template: &Model, credential: &Credential) -> Result<HeaderMap, Strin
 
 /// One row; `None` if it is not a chat model.
 fn model(template: &Model, row: &Value) -> Option<Model> {
-    let is_plain = |text: &&str| !text.is_empty() && !text.chars().any(char::is_control);
+    let is_plain =
+        |text: &&str| !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control);
     let id = row["id"].as_str().filter(is_plain).filter(|id| !id.contains(char::is_whitespace))?;
     if id.len() > MAX_ID_BYTES {
         return None;
@@ -355,6 +358,8 @@ mod tests {
         check(json!({"id": "m\u{1b}[31m"}), None);
         check(json!({"id": "m".repeat(70_000)}), None);
         check(json!({"id": "m", "name": "M\u{7}"}), Some("m m 128000 16384"));
+        check(json!({"id": "m".repeat(70_000)}), None);
+        check(json!({"id": "m", "name": "M".repeat(70_000)}), Some("m m 128000 16384"));
         check(json!({"id": 7}), None);
         check(json!("m"), None);
     }
