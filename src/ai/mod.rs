@@ -32,8 +32,8 @@ pub use messages::{
     NoImage, RemovedTool, StopReason, StreamEvent, StreamOrder, Strictness, SystemContent, SystemMessage,
     Text, Thinking, ThinkingLevel, ToolCall, ToolDeclaration, ToolResultBuilder, ToolResultMessage, Usage,
     UsageCost, UserContent, UserMessage, UserMessageBuilder, empty_answer_text, failure_text,
-    finished_arguments, is_overflow, is_retryable, join_text, parse_lenient, parse_strict, parse_text,
-    replace_lone_surrogates, supported_apis,
+    finished_arguments, is_overflow, is_retryable, join_text, length_text, parse_lenient, parse_strict,
+    parse_text, replace_lone_surrogates, supported_apis,
 };
 pub use models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, COMPAT_FIELDS, Catalog, CompatField, CompatKind, Cost,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
-use crate::ai::{AssistantMessage, Message, StopReason, failure_text};
+use crate::ai::{AssistantMessage, Message, StopReason, failure_text, length_text};
 use crate::session::{
     self, NoticeLevel, PromptDraft, Reply, SessionCommand, SessionError, SessionEvent, SessionEvents,
     SessionHandle, SessionUpdate, WhenBusy,
@@ -226,7 +226,7 @@ fn report(answer: &AssistantMessage) -> ExitCode {
         return ExitCode::from(1);
     }
     if answer.stop_reason == StopReason::Length {
-        write_err("pi: the answer was truncated at the output token limit");
+        write_err(&format!("pi: {}", length_text(answer).replacen("The", "the", 1)));
         return ExitCode::from(1);
     }
     ExitCode::SUCCESS

@@ -33,7 +33,7 @@ pub use message::{
     SystemContent, SystemMessage, Text, Thinking, ToolCall, ToolDeclaration, ToolResultMessage, Usage,
     UsageCost, UserContent, UserMessage, join_text,
 };
-pub use outcome::{empty_answer_text, failure_text, is_overflow, is_retryable};
+pub use outcome::{empty_answer_text, failure_text, is_overflow, is_retryable, length_text};
 pub use partial_json::{
     finished_arguments, parse_lenient, parse_strict, parse_text, replace_lone_surrogates,
 };

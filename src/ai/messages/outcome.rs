@@ -1,7 +1,7 @@
 //! How an answer ended: its failure, and whether the conversation still fits the window.
 
 use super::message::{AssistantBlock, AssistantMessage, StopReason};
-use crate::ai::failure::{Failure, FailureClass, plain_error};
+use crate::ai::failure::{Failure, FailureClass, normalised, plain_error};
 
 impl Failure {
     /// The failure of an answer: the one it carries, otherwise the one its text describes.
@@ -51,10 +51,25 @@ pub fn empty_answer_text(message: &AssistantMessage) -> Option<&'static str> {
     })
 }
 
+/// A sentence about an answer that ended at a limit.
+pub fn length_text(message: &AssistantMessage) -> &'static str {
+    if filled_the_window(message) {
+        "The conversation and the answer filled the model's context window"
+    } else {
+        "The answer was truncated at the output token limit"
+    }
+}
+
+/// Whether the service reports that the window was full.
+fn filled_the_window(message: &AssistantMessage) -> bool {
+    let reason = message.raw_stop_reason.as_deref().map(normalised);
+    reason.is_some_and(|reason| matches!(&*reason, "modelcontextwindowexceeded" | "contextwindowexceeded"))
+}
+
 /// Whether `message` shows that the conversation no longer fits a window of
 /// `context_window` tokens. Some servers report it, others just return an empty answer.
 pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {
-    if message.raw_stop_reason.as_deref() == Some("model_context_window_exceeded") {
+    if filled_the_window(message) {
         return true;
     }
     let prompt = message.usage.input.saturating_add(message.usage.cache_read);

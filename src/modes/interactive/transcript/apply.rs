@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
-use crate::ai::{AssistantMessage, Message, StopReason, empty_answer_text, failure_text, plain_error};
+use crate::ai::{
+    AssistantMessage, Message, StopReason, empty_answer_text, failure_text, length_text, plain_error,
+};
 use crate::session::{
     BashExecution, Entry, EntryBody, NoticeLevel, Opened, RETRY_CANCELLED, SessionEvent, SessionMessage,
 };
@@ -167,7 +169,7 @@ impl Transcript {
                 let Some(text) = empty_answer_text(answer) else { return };
                 (Tone::Info, text)
             }
-            StopReason::Length => (Tone::Failure, "The answer was truncated at the output token limit"),
+            StopReason::Length => (Tone::Failure, length_text(answer)),
             StopReason::Aborted => (Tone::Info, ABORTED),
             StopReason::Error => (Tone::Error, shown.as_deref().unwrap_or_default()),
         };
