@@ -61,6 +61,7 @@ pub fn http_options(settings: &Settings) -> HttpOptions {
     let limit = |time: Duration| (time > Duration::ZERO).then_some(time);
     HttpOptions {
         idle_timeout: limit(settings.http_idle_timeout),
+        content_timeout: limit(settings.http_content_timeout),
         header_timeout: settings.provider_timeout,
         max_retries: settings.provider_max_retries,
         max_retry_delay: limit(settings.provider_max_retry_delay),

@@ -648,3 +648,44 @@ fn names_of_tools_have_a_bounded_length() {
         assert_eq!(names, [256]);
     }
 }
+
+#[test]
+fn answer_without_end_is_cut_with_an_error() {
+    let piece = chat(json!({"content": "x".repeat(1 << 20)}));
+    let message = decode(CHAT, &vec![piece; 70]);
+    assert_eq!(message.error_message.as_deref(), Some("the answer is longer than 67108864 bytes"));
+    assert_eq!(message.text().len(), 65 << 20);
+    assert!(!is_retryable(&message));
+    let call = |at: usize| {
+        chat(
+            json!({"tool_calls": [{"index": at, "id": at.to_string(), "function": {"name": "f", "arguments": "{}"}}]}),
+        )
+    };
+    let calls: Vec<Value> = (0..1_500).map(call).chain([chat_end("tool_calls")]).collect();
+    let message = decode(CHAT, &calls);
+    assert_eq!(message.error_message.as_deref(), Some("the answer has more than 1000 tool calls"));
+    assert!(message.tool_calls().all(|call| call.arguments_error.is_some()));
+    let calls: Vec<Value> = (0..1_000).map(call).chain([chat_end("tool_calls")]).collect();
+    assert_eq!(decode(CHAT, &calls).stop_reason, StopReason::ToolUse);
+}
+
+#[test]
+fn reasoning_that_openai_dropped_is_noted() {
+    let entry =
+        |reason: &str| json!({"type": "reasoning", "id": "rs_1", "action": "removed", "reason": reason});
+    let transformed = |entries: Value| {
+        let response = json!({"status": "completed", "input_transformations": entries});
+        decode(RESPONSES, &[event("completed", json!({"response": response}))])
+            .extra
+            .get("diagnostics")
+            .cloned()
+    };
+    let note = |entries: Value| {
+        Some(json!([{"type": "openai_input_transformations", "details": {"transformations": entries}}]))
+    };
+    let mixed = json!([entry("turn_boundary"), entry("prefix_mismatch")]);
+    assert_eq!(transformed(mixed), note(json!([entry("prefix_mismatch")])));
+    for nothing in [json!([]), json!(null), json!([entry("turn_boundary")]), json!("x")] {
+        assert_eq!(transformed(nothing), None);
+    }
+}

@@ -386,6 +386,138 @@ async fn requests_with_the_account_of_a_plan_are_marked() {
     check(Credential::ApiKey("key".to_owned()), false).await;
 }
 
+/// A request of Anthropic's API to this address.
+fn anthropic_request(base_url: &str) -> Arc<Request> {
+    let mut request = Arc::unwrap_or_clone(request(base_url));
+    let model = json!({"id": "m", "api": "anthropic-messages", "provider": "acme", "baseUrl": base_url});
+    request.model = Arc::new(serde_json::from_value::<Model>(model).unwrap());
+    Arc::new(request)
+}
+
+/// An answer of Anthropic's API with these blocks, each with its deltas.
+fn anthropic_answer(blocks: &[(serde_json::Value, &[serde_json::Value])], reason: &str) -> String {
+    let mut frames = vec![json!({"type": "message_start", "message": {"id": reason, "content": [],
+        "usage": {"input_tokens": 100, "output_tokens": 1}}})];
+    for (index, (block, deltas)) in blocks.iter().enumerate() {
+        frames.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+        let deltas = deltas.iter();
+        frames.extend(
+            deltas.map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})),
+        );
+        frames.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    let usage = json!({"output_tokens": 5});
+    frames.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}));
+    frames.push(json!({"type": "message_stop"}));
+    frames.iter().map(|frame| format!("data: {frame}\n\n")).collect()
+}
+
+#[tokio::test]
+async fn paused_answer_is_continued_with_what_has_come() {
+    let text = |text: &str| json!({"type": "text_delta", "text": text});
+    let block = || json!({"type": "text", "text": ""});
+    let search = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
+    let query = json!({"type": "input_json_delta", "partial_json": "{\"query\":\"x\"}"});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": []});
+    let paused = anthropic_answer(
+        &[(block(), &[text("one ")]), (search, std::slice::from_ref(&query)), (found.clone(), &[])],
+        "pause_turn",
+    );
+    let rest = anthropic_answer(&[(block(), &[text("two")])], "end_turn");
+    let server = SseServer::start([Reply::sse(paused), Reply::sse(rest)]).await;
+    let events =
+        provider(HttpOptions::default()).stream(anthropic_request(server.url()), CancellationToken::new());
+    let message = done(events).await;
+    assert_eq!(message.texts().collect::<Vec<_>>(), ["one ", "two"]);
+    assert_eq!(
+        (message.stop_reason, message.raw_stop_reason.as_deref()),
+        (StopReason::Stop, Some("end_turn"))
+    );
+    assert_eq!((message.usage.input, message.usage.output, message.usage.total_tokens), (200, 10, 210));
+    let searched =
+        json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}});
+    let sent = server.requests()[1].body["messages"].clone();
+    assert_eq!(
+        sent[1],
+        json!({"role": "assistant", "content": [{"type": "text", "text": "one "}, searched, found]})
+    );
+    assert_eq!(sent[0], server.requests()[0].body["messages"][0]);
+}
+
+#[tokio::test]
+async fn answer_that_is_paused_again_and_again_fails() {
+    let text = [json!({"type": "text_delta", "text": "a"})];
+    let paused = anthropic_answer(&[(json!({"type": "text", "text": ""}), &text)], "pause_turn");
+    let server = SseServer::start((0..20).map(|_| Reply::sse(&paused))).await;
+    let events =
+        provider(HttpOptions::default()).stream(anthropic_request(server.url()), CancellationToken::new());
+    let message = done(events).await;
+    assert_eq!(message.stop_reason, StopReason::Error);
+    assert_eq!((server.requests().len(), message.text().matches('a').count()), (11, 11));
+}
+
+#[tokio::test]
+async fn reasoning_that_a_service_demands_of_each_answer_is_added() {
+    let answers = [
+        json!([{"type": "thinking", "thinking": "hm", "thinkingSignature": "reasoning_content"}, {"type": "text", "text": "a"}]),
+        json!([{"type": "text", "text": "b"}]),
+    ];
+    for text in [
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+        "messages[3]: field reasoning_content is required for assistant messages",
+        "Missing `reasoning_content` field in the assistant message at message index 3.",
+    ] {
+        let body = json!({"error": {"message": text, "type": "invalid_request_error"}}).to_string();
+        let refused = Reply::status(400, &[], &body);
+        let server = SseServer::start([refused, Reply::sse(HELLO), Reply::sse(HELLO)]).await;
+        let mut request = Arc::unwrap_or_clone(request(server.url()));
+        for answer in &answers {
+            let answer = json!({"role": "assistant", "content": answer, "api": "openai-completions",
+                "provider": "acme", "model": "m", "stopReason": "stop"});
+            let user = json!({"role": "user", "content": "go on"});
+            for message in [answer, user] {
+                request.messages.push(Arc::new(serde_json::from_value::<Message>(message).unwrap()));
+            }
+        }
+        let provider = provider(HttpOptions::default());
+        for _ in 0..2 {
+            let message = done(provider.stream(Arc::new(request.clone()), CancellationToken::new())).await;
+            assert_eq!(message.stop_reason, StopReason::Stop, "{text}: {:?}", message.error_message);
+        }
+        let reasoning: Vec<_> = server
+            .requests()
+            .iter()
+            .map(|request| [1, 3].map(|at| request.body["messages"][at]["reasoning_content"].clone()))
+            .collect();
+        let repaired = [json!("hm"), json!("")];
+        // The next request has the field from the start.
+        assert_eq!(reasoning, [[json!("hm"), json!(null)], repaired.clone(), repaired], "{text}");
+    }
+}
+
+#[tokio::test]
+async fn field_that_a_service_does_not_know_is_not_added() {
+    let body = json!({"error": {"message": "reasoning_content: Extra inputs are not permitted"}}).to_string();
+    let server = SseServer::start([Reply::status(400, &[], &body)]).await;
+    assert_eq!(answer(&server, HttpOptions::default()).await.stop_reason, StopReason::Error);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn connection_that_the_server_closed_meanwhile_is_replaced_silently() {
+    let server = SseServer::start(Vec::new()).await;
+    let whole = Reply::status(200, &[("content-type", "text/event-stream")], HELLO);
+    for provider in [provider(HttpOptions::default()), provider(HttpOptions::default()).on_own_thread()] {
+        server.reply(whole.clone().hang_up());
+        server.reply(Reply::sse(HELLO));
+        for _ in 0..2 {
+            let message = done(provider.stream(request(server.url()), CancellationToken::new())).await;
+            assert_eq!(message.stop_reason, StopReason::Stop, "{:?}", message.error_message);
+        }
+    }
+}
+
 fn provider(options: HttpOptions) -> HttpProvider {
     HttpProvider::new(Transport::new(), Clock::manual(1), options)
 }

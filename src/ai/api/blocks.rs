@@ -58,7 +58,7 @@ impl Blocks {
         index
     }
 
-    /// Appends to an open block. The text may be a [`Piece`](super::Piece) of a frame, cut in a character.
+    /// Appends to an open block. The text may be a [`TextPiece`](super::TextPiece) of a frame, cut in a character.
     pub(super) fn push(&mut self, index: usize, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
         if !self.is_open(index) {
             return;

@@ -3,7 +3,7 @@
 //! JSON writes a character beyond the first plane as a pair of surrogates, and a
 //! gateway that counts UTF-16 units may send each in an event of its own. Rust's
 //! strings cannot hold one half, so [`mark`] writes a sign in its place wherever
-//! the other half may be in another string. [`Piece`] passes the sign to the block, which
+//! the other half may be in another string. [`TextPiece`] passes the sign to the block, which
 //! joins the halves; every other string has the replacement character instead.
 
 use std::borrow::Cow;
@@ -72,9 +72,9 @@ pub(super) fn without_signs(text: &str) -> Cow<'_, str> {
 /// Borrowed if it has no escapes.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Piece<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(super) struct TextPiece<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
-impl Piece<'_> {
+impl TextPiece<'_> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -143,7 +143,7 @@ mod tests {
         for piece in pieces {
             let json = format!("\"{piece}\"");
             let marked = mark(&json);
-            let Piece(text) = serde_json::from_str(&marked).unwrap();
+            let TextPiece(text) = serde_json::from_str(&marked).unwrap();
             added.push(joint.add(text).into_owned());
         }
         added.extend(joint.end().map(str::to_owned));

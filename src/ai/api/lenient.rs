@@ -56,7 +56,7 @@ pub(super) fn error_of(data: &str) -> DecodeError {
 /// A string of a frame, borrowed if it has no escapes.
 ///
 /// A separate type, because `Option<Cow<str>>` always copies. Text that later frames continue is
-/// a [`Piece`](super::Piece).
+/// a [`TextPiece`](super::TextPiece).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Str<'a>(pub(super) Cow<'a, str>);
 

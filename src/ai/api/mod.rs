@@ -33,7 +33,7 @@ use crate::ai::requests::{Request, Unmet};
 use crate::ai::transport::{Framing, HttpRequest, SseFrame};
 use blocks::Blocks;
 use body::{strict_tools, write_body};
-use halves::{Joint, Piece, without_signs};
+use halves::{Joint, TextPiece, without_signs};
 use headers::Headers;
 use lenient::{Count, Str, error_of, filled, lenient, lenient_str, reported_error, with_json};
 use stop_words::{ReportedEnd, outcome_of, reported_end};
@@ -117,6 +117,12 @@ pub(super) trait Decode: Send {
         false
     }
 
+    /// The content so far, as the service wants it back, if it has paused the answer. The frames that
+    /// follow continue it.
+    fn resume(&mut self) -> Option<Vec<Value>> {
+        None
+    }
+
     /// Closes all blocks and returns the result, after the last frame.
     fn finish(self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish;
 }
@@ -143,6 +149,8 @@ pub(super) struct Finish {
     /// The model that answered, if it differs from the requested one.
     pub(super) response_model: Option<String>,
     pub(super) raw_stop_reason: Option<String>,
+    /// Notes about the answer, in the form of session files without their time.
+    pub(super) diagnostics: Vec<Value>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -23,6 +23,8 @@ const BYTES_PER_TOKEN: u64 = 4;
 #[derive(Debug, Clone, Default)]
 pub(super) struct UsageCount {
     usage: Usage,
+    /// Those of earlier requests for the same answer.
+    earlier: Usage,
     /// Bytes of text in the request.
     sent_bytes: u64,
 }
@@ -30,7 +32,7 @@ pub(super) struct UsageCount {
 impl UsageCount {
     /// Counts for a request with this many bytes of text.
     pub(super) fn new(sent_bytes: usize) -> Self {
-        Self { usage: Usage::default(), sent_bytes: sent_bytes as u64 }
+        Self { sent_bytes: sent_bytes as u64, ..Self::default() }
     }
 
     /// The counts so far, from which those of a partial report are made.
@@ -68,6 +70,12 @@ impl UsageCount {
         self.usage = new;
     }
 
+    /// Counts another request for the same answer.
+    pub(super) fn start_next(&mut self) {
+        let usage = std::mem::take(&mut self.usage);
+        self.earlier = sum(&self.earlier, usage);
+    }
+
     /// The final counts. If the service has no possible count of a long request, an estimate
     /// replaces it, because the session plans with it.
     pub(super) fn finish(mut self) -> Usage {
@@ -76,7 +84,7 @@ impl UsageCount {
             self.usage.input = self.sent_bytes / BYTES_PER_TOKEN;
             self.usage.total_tokens = self.usage.prompt_tokens().saturating_add(self.usage.output);
         }
-        self.usage
+        if self.earlier.total_tokens == 0 { self.usage } else { sum(&self.earlier, self.usage) }
     }
 
     /// Whether the text of the request can be so few tokens.
@@ -84,6 +92,22 @@ impl UsageCount {
         let tokens = usage.prompt_tokens();
         tokens > 0 && tokens.saturating_mul(MAX_BYTES_PER_TOKEN) >= self.sent_bytes
     }
+}
+
+/// The counts of both; the rest is that of `usage`.
+fn sum(earlier: &Usage, mut usage: Usage) -> Usage {
+    let add = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        (None, other) => other,
+        (Some(one), other) => Some(one.saturating_add(other.unwrap_or(0))),
+    };
+    usage.input = usage.input.saturating_add(earlier.input);
+    usage.output = usage.output.saturating_add(earlier.output);
+    usage.cache_read = usage.cache_read.saturating_add(earlier.cache_read);
+    usage.cache_write = usage.cache_write.saturating_add(earlier.cache_write);
+    usage.total_tokens = usage.total_tokens.saturating_add(earlier.total_tokens);
+    usage.cache_write_1h = add(earlier.cache_write_1h, usage.cache_write_1h);
+    usage.reasoning = add(earlier.reasoning, usage.reasoning);
+    usage
 }
 
 /// `usage` without counts and costs that are out of any range.

@@ -18,9 +18,10 @@ use std::fmt;
 use std::time::Duration;
 
 use patterns::{
-    ANSWER_LIMITS, AUTH, CONFIG, EXCESSES, LENGTHS, NETWORK, NOT_FOUND, OTHER_LENGTHS, OVERFLOW, OVERLOADED,
-    PER_DAY, PER_MINUTE, PERMANENT, QUOTA, RATE_LIMIT, REFUSED, SERVER, STRICT_SCHEMAS, TOKENS_PER_MINUTE,
-    TOOL_USE_FAILED, TRANSIENT_STATUSES, UPDATES, contains, has_token,
+    ANSWER_LIMITS, AUTH, CONFIG, DEMANDS, EXCESSES, LENGTHS, NETWORK, NETWORK_CODES, NOT_FOUND,
+    OTHER_LENGTHS, OVERFLOW, OVERLOADED, PER_DAY, PER_MINUTE, PERMANENT, QUOTA, RATE_LIMIT, REASONING_FIELDS,
+    REFUSED, REFUSES_FIELD, SERVER, STRICT_SCHEMAS, TOKENS_PER_MINUTE, TOOL_USE_FAILED, TRANSIENT_STATUSES,
+    UPDATES, contains, has_token,
 };
 
 pub(super) use codes::normalised;
@@ -209,6 +210,23 @@ pub(super) fn refuses_updates(error: &RequestError) -> bool {
         && UPDATES.iter().any(|pattern| contains(&lower, pattern))
 }
 
+/// Whether a failed request was rejected because an answer in it has no `reasoning_content`, in
+/// any wording.
+pub(super) fn demands_reasoning_content(error: &RequestError) -> bool {
+    let lower = error.text.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    matches!(
+        error.failure.class,
+        FailureClass::InvalidRequest
+            | FailureClass::Config
+            | FailureClass::Server
+            | FailureClass::Refused
+            | FailureClass::Unknown
+    ) && has(REASONING_FIELDS)
+        && has(DEMANDS)
+        && !has(REFUSES_FIELD)
+}
+
 /// Classifies an error by its text and HTTP status. Without a `status`, a status
 /// at the start of the text counts.
 pub fn classify(text: &str, status: Option<u16>) -> FailureClass {
@@ -287,13 +305,24 @@ fn classify_text(text: &str, status: Option<u16>) -> FailureClass {
     if says(PERMANENT) {
         return FailureClass::InvalidRequest;
     }
-    if says(NETWORK) {
+    let has_code = || NETWORK_CODES.iter().any(|code| has_token(text, code));
+    if says(NETWORK) || is_about_a_connection(text) || has_code() {
         return FailureClass::Network;
     }
     if says(SERVER) || TRANSIENT_STATUSES.iter().any(|status| has_token(text, status)) {
         return FailureClass::Server;
     }
     FailureClass::Unknown
+}
+
+/// Whether a text in lower case has `connection closed` or `connection reset`, with any one
+/// character between the words.
+fn is_about_a_connection(text: &str) -> bool {
+    text.match_indices("connection").any(|(at, word)| {
+        let mut rest = text[at + word.len()..].chars();
+        rest.next();
+        ["closed", "reset"].iter().any(|end| rest.as_str().starts_with(end))
+    })
 }
 
 /// Whether a text in lower case rejects a request that no wait can help: it has more tokens than

@@ -97,6 +97,52 @@ pub(super) const ANSWER_LIMITS: &[&str] = &[
     "num_predict",
 ];
 
+/// The field with the thinking of an answer, as errors name it.
+pub(super) const REASONING_FIELDS: &[&str] =
+    &["reasoning_content", "reasoningcontent", "reasoning content", "reasoning-content"];
+
+/// Words that demand a field.
+pub(super) const DEMANDS: &[&str] = &[
+    "must",
+    "missing",
+    "require",
+    "passed back",
+    "pass back",
+    "sent back",
+    "send back",
+    "expected",
+    "need",
+    "should",
+    "include",
+    "not found",
+    "absent",
+    "lack",
+    "without",
+    "not provided",
+    "no reasoning",
+    "undefined",
+    "is none",
+    "null",
+];
+
+/// Words that reject a field.
+pub(super) const REFUSES_FIELD: &[&str] = &[
+    "not allowed",
+    "not permitted",
+    "not supported",
+    "unsupported",
+    "does not support",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "extra ",
+    "additional properties",
+    "must not",
+    "should not",
+    "cannot be set",
+    "forbidden",
+];
+
 pub(super) const OVERFLOW: &[&str] = &[
     "prompt is too long",
     "prompt too long",
@@ -395,6 +441,10 @@ pub(super) const NETWORK: &[&str] = &[
     "connection lost",
     "connection reset",
     "connection closed",
+    "connectionclosed",
+    "connectionreset",
+    "websocket connection limit reached",
+    "websocket_connection_limit_reached",
     "connection aborted",
     "broken pipe",
     "other side closed",
@@ -425,6 +475,10 @@ pub(super) const NETWORK: &[&str] = &[
     "pending stream has been canceled",
     "malformed json",
 ];
+
+/// Names of network errors, as words of their own.
+pub(super) const NETWORK_CODES: &[&str] =
+    &["econnreset", "econnaborted", "econnrefused", "etimedout", "epipe", "econnclosed"];
 
 pub(super) const SERVER: &[&str] = &[
     "server error",

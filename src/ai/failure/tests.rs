@@ -151,6 +151,18 @@ const PASSING: &[&str] = &[
     "timed out",
     "Timeout",
     "terminated",
+    "Connection closed",
+    "connection-closed",
+    "CONNECTION_CLOSED",
+    "ConnectionClosed",
+    "read: connection reset by peer",
+    "websocket connection limit reached",
+    "x (websocket_connection_limit_reached)",
+    "read ECONNRESET",
+    "ECONNABORTED",
+    "connect ECONNREFUSED 10.0.0.1:443",
+    "connect ETIMEDOUT",
+    "write EPIPE",
     "websocket closed 1006",
     "websocket error",
     "stream ended without finish",
@@ -254,6 +266,7 @@ const REFUSED_FOR_GOOD: &[&str] = &[
     "400: context window of the image model is not enough for this image",
     "request req_429abc5003 was not understood",
     "v5.503.1 is not supported",
+    "no file EPIPELINE",
 ];
 
 #[test]

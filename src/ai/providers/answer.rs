@@ -11,16 +11,60 @@ use serde_json::Value;
 
 use crate::ai::api::{self, Decode, DecodeError, End, WireApi};
 use crate::ai::failure::{ErrorBody, FailureClass, RequestError, clip};
-use crate::ai::messages::{AssistantMessage, Millis, StopReason, StreamEvent};
+use crate::ai::messages::{AssistantMessage, BlockKind, Millis, StopReason, StreamEvent};
 use crate::ai::models::{Model, fallback_cost};
 use crate::ai::requests::Request;
-use crate::ai::transport::{FRAME_LIMIT_BYTES, Frames, SseFrame, SseItem, html_text};
+use crate::ai::transport::{FRAME_LIMIT_BYTES, Frames, Framing, SseFrame, SseItem, html_text};
 
 /// The part kept of a body that turns out not to be a stream.
 const HEAD_LIMIT_BYTES: usize = 2_000;
 const PAGE_LIMIT_BYTES: usize = 64 << 10;
 /// Maximum length of a body without a frame: twice the maximum length of a frame.
 const UNREAD_LIMIT_BYTES: usize = 2 * FRAME_LIMIT_BYTES;
+
+/// Most bytes of text, thinking and arguments in an answer.
+const ANSWER_LIMIT_BYTES: usize = 64 << 20;
+/// Most bytes in events that show nothing, such as signatures.
+const QUIET_LIMIT_BYTES: usize = 256 << 20;
+/// Events that show nothing and are shorter keep the connection alive.
+const KEEP_ALIVE_BYTES: usize = 1 << 10;
+/// Most tool calls in an answer.
+const MAX_CALLS: usize = 1_000;
+
+/// How much of an answer has arrived, so that one without end is cut.
+#[derive(Debug, Default)]
+struct AnswerSize {
+    text_bytes: usize,
+    quiet_bytes: usize,
+    n_calls: usize,
+}
+
+impl AnswerSize {
+    /// Counts the `events` of a frame with this many bytes.
+    fn add(&mut self, events: &[StreamEvent], frame_bytes: usize) -> Result<(), RequestError> {
+        for event in events {
+            match event {
+                StreamEvent::Delta { text, .. } => self.text_bytes += text.len(),
+                StreamEvent::BlockStart { kind: BlockKind::ToolCall { .. }, .. } => self.n_calls += 1,
+                StreamEvent::Start
+                | StreamEvent::BlockStart { .. }
+                | StreamEvent::BlockEnd { .. }
+                | StreamEvent::Done(_) => {}
+            }
+        }
+        if events.is_empty() && frame_bytes > KEEP_ALIVE_BYTES {
+            self.quiet_bytes += frame_bytes;
+        }
+        let text = if self.text_bytes > ANSWER_LIMIT_BYTES || self.quiet_bytes > QUIET_LIMIT_BYTES {
+            format!("the answer is longer than {ANSWER_LIMIT_BYTES} bytes")
+        } else if self.n_calls > MAX_CALLS {
+            format!("the answer has more than {MAX_CALLS} tool calls")
+        } else {
+            return Ok(());
+        };
+        Err(RequestError::of_class(text, FailureClass::Unknown))
+    }
+}
 
 /// How the bytes of an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +83,10 @@ pub(in crate::ai) enum Ending {
 pub(in crate::ai) struct Answer {
     service: String,
     content_type: Option<String>,
+    framing: Framing,
     parser: Frames,
     decoder: Box<dyn Decode>,
+    size: AnswerSize,
     n_frames: u64,
     /// The start of the body, until the first frame.
     head: Vec<u8>,
@@ -55,8 +101,10 @@ impl Answer {
         Self {
             service: service(&request.model).to_owned(),
             content_type: content_type.map(str::to_owned),
+            framing: codec.framing(),
             parser: Frames::new(codec.framing()),
             decoder: codec.decoder(request),
+            size: AnswerSize::default(),
             n_frames: 0,
             head: Vec::new(),
             n_unread_bytes: 0,
@@ -98,12 +146,24 @@ impl Answer {
     pub(in crate::ai) fn read(&mut self, data: &str, out: &mut Vec<StreamEvent>) -> Result<(), RequestError> {
         self.n_frames += 1;
         let frame = SseFrame { event: Cow::Borrowed(""), data: Cow::Borrowed(data) };
-        self.decoder.frame(&frame, out).map_err(RequestError::from)
+        let n_known = out.len();
+        self.decoder.frame(&frame, out).map_err(RequestError::from)?;
+        self.size.add(&out[n_known..], data.len())
     }
 
     /// Whether the answer is complete, although the connection may stay open.
     pub(in crate::ai) fn is_complete(&self) -> bool {
         self.decoder.is_complete()
+    }
+
+    /// The content to send back if the service has paused the answer; what answers that
+    /// continues this one.
+    pub(in crate::ai) fn resume(&mut self) -> Option<Vec<Value>> {
+        let content = self.decoder.resume()?;
+        self.parser = Frames::new(self.framing);
+        (self.n_frames, self.n_unread_bytes) = (0, 0);
+        self.head.clear();
+        Some(content)
     }
 
     /// Ends the answer and writes the result into `message`, priced like
@@ -140,6 +200,7 @@ impl Answer {
         message.response_model = finish.response_model;
         message.raw_stop_reason = finish.raw_stop_reason;
         message.provider_thinking_level = self.told_effort;
+        add_diagnostics(message, finish.diagnostics);
         match (ending, finish.outcome) {
             (Ending::Closed | Ending::Lost(_), Ok(reason)) => message.stop_reason = reason,
             (Ending::Closed, Err(error)) => fail(message, Ending::Failed(error)),
@@ -171,7 +232,9 @@ impl Answer {
                 Some(SseItem::Frame(frame)) if frame.data.trim().is_empty() => {}
                 Some(SseItem::Frame(frame)) => {
                     self.n_frames += 1;
+                    let n_known = out.len();
                     self.decoder.frame(&frame, out)?;
+                    self.size.add(&out[n_known..], frame.data.len())?;
                 }
                 Some(SseItem::Bare(document)) if document.trim() == "[DONE]" => {}
                 Some(SseItem::Bare(document)) => {
@@ -193,7 +256,10 @@ impl Answer {
                         }
                         self.n_frames += 1;
                         let data = Cow::Owned(item.to_string());
-                        self.decoder.frame(&SseFrame { event: Cow::Borrowed(""), data }, out)?;
+                        let frame = SseFrame { event: Cow::Borrowed(""), data };
+                        let n_known = out.len();
+                        self.decoder.frame(&frame, out)?;
+                        self.size.add(&out[n_known..], frame.data.len())?;
                     }
                 }
                 None => return Ok(()),
@@ -230,6 +296,17 @@ impl Answer {
                 format!("{} did not answer with an event stream ({kind}): {head}", self.service)
             }
         }
+    }
+}
+
+/// Adds notes of the provider about an answer, in the form of session files.
+pub(in crate::ai) fn add_diagnostics(message: &mut AssistantMessage, notes: Vec<Value>) {
+    if notes.is_empty() {
+        return;
+    }
+    match message.extra.entry("diagnostics").or_insert_with(|| Value::Array(Vec::new())) {
+        Value::Array(known) => known.extend(notes),
+        other => *other = Value::Array(notes),
     }
 }
 

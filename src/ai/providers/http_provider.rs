@@ -13,15 +13,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
-use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::{Value, json};
-use tokio::time::Instant;
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, Ending, fail, service};
-use super::sockets::{Address, NotOpened, SocketAnswer, SocketRequest, Sockets, Waits, WebSocketUse};
+use super::answer::{Answer, Ending, add_diagnostics, fail, service};
+use super::reading::{Opened, ReadLimits, Reading, Source, drain, silent};
+use super::sockets::{Address, NotOpened, SocketRequest, Sockets, Waits, WebSocketUse};
 use crate::ai::api::{self, BodyTo, EncodeError, WireApi};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
@@ -29,7 +27,7 @@ use crate::ai::models::{Model, Server, is_on_plan};
 use crate::ai::providers::Provider;
 use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
 use crate::ai::transport::{
-    AnswerThread, HttpBody, HttpRequest, Pace, Rest, SocketEnd, Transport, redact, root_cause, silence,
+    AFTER_A_STOP, AnswerThread, HttpBody, HttpRequest, Rest, Transport, redact, silence,
 };
 use crate::util::clock::Clock;
 
@@ -38,6 +36,9 @@ use crate::util::clock::Clock;
 pub struct HttpOptions {
     /// Longest silence, before the headers and between bytes; `None` means no limit.
     pub idle_timeout: Option<Duration>,
+    /// Longest time without a part of the answer while the connection is kept alive; `None` means
+    /// no limit.
+    pub content_timeout: Option<Duration>,
     /// Longest wait for the headers, if it differs from that; zero means no limit.
     pub header_timeout: Option<Duration>,
     /// How often one request is repeated before it fails. The session has its
@@ -55,6 +56,7 @@ impl Default for HttpOptions {
     fn default() -> Self {
         Self {
             idle_timeout: Some(Duration::from_secs(300)),
+            content_timeout: Some(Duration::from_secs(600)),
             header_timeout: None,
             max_retries: 0,
             max_retry_delay: Some(Duration::from_secs(60)),
@@ -140,8 +142,17 @@ fn batches(
     cancel: CancellationToken,
 ) -> impl Stream<Item = VecDeque<StreamEvent>> + Send + 'static {
     let queue = VecDeque::new();
-    let driver =
-        Driver { provider, request, cancel, started, rest, phase: Phase::Ready, queue, events: Vec::new() };
+    let driver = Driver {
+        provider,
+        request,
+        cancel,
+        started,
+        rest,
+        phase: Phase::Ready,
+        n_resumed: 0,
+        queue,
+        events: Vec::new(),
+    };
     stream::unfold(Box::new(driver), async |mut driver| {
         while driver.queue.is_empty() && !matches!(driver.phase, Phase::Over) {
             driver.step().await;
@@ -150,14 +161,8 @@ fn batches(
     })
 }
 
-/// More bytes of a trickle than this are not collected, but passed on at once.
-const MAX_HELD_BYTES: usize = 16 << 10;
-
-/// How long a finished answer waits for its stream to end, so that the next
-/// request can reuse the connection.
-const DRAIN_HERE: Duration = Duration::from_millis(2);
-/// How long that may take in the background before the connection is closed.
-const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+/// How often an answer is resumed that the service pauses.
+const MAX_RESUMED: u32 = 10;
 
 /// A request as it would be sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -246,6 +251,8 @@ struct Driver {
     started: Duration,
     rest: Rest,
     phase: Phase,
+    /// How often the service has paused the answer.
+    n_resumed: u32,
     /// Events ready to return.
     queue: VecDeque<StreamEvent>,
     /// Events of the current chunk; kept to reuse its memory.
@@ -256,174 +263,6 @@ enum Phase {
     Ready,
     Reading(Box<Reading>),
     Over,
-}
-
-/// An answer that is arriving.
-struct Reading {
-    opened: Opened,
-    pace: Pace,
-    /// Whether less than the most that is held arrived while it collected.
-    trickles: bool,
-}
-
-/// A request that is being answered.
-struct Opened {
-    source: Source,
-    answer: Answer,
-    /// Why it did not go over the WebSocket that was wanted.
-    no_socket: Option<String>,
-}
-
-/// Where an answer comes from. Dropping it closes the connection.
-enum Source {
-    Http(Response),
-    Socket(Box<SocketAnswer>),
-}
-
-/// What has arrived of an answer.
-enum Arrived {
-    Bytes(Bytes),
-    Events(Vec<Utf8Bytes>),
-}
-
-impl Reading {
-    fn new(opened: Opened) -> Self {
-        Self { opened, pace: Pace::new(Instant::now()), trickles: false }
-    }
-
-    /// Reads until there are events to pass on, and appends them to `events`. Cancelling loses nothing of
-    /// what was read.
-    async fn read(
-        &mut self,
-        request: &Request,
-        limit: Option<Duration>,
-        clock: &Clock,
-        rest: &Rest,
-        events: &mut Vec<StreamEvent>,
-    ) -> Result<(), Ending> {
-        if mem::take(&mut self.trickles)
-            && let Some(end) = self.pace.collects_until(Instant::now())
-        {
-            rest.until(end).await;
-            let n_bytes = self.read_arrived(0, events).await?;
-            if n_bytes > 0 {
-                self.pace.on_collected(Instant::now());
-                self.trickles = n_bytes < MAX_HELD_BYTES;
-                return Ok(());
-            }
-        }
-        let n_bytes = self.read_first(request, limit, clock, events).await?;
-        if self.opened.answer.is_complete() {
-            return Ok(());
-        }
-        let Some(at) = self.pace.pass_on_at(n_bytes, Instant::now()) else { return Ok(()) };
-        // What has arrived with it may be the whole answer.
-        let n_held_bytes = self.read_arrived(n_bytes, events).await?;
-        if self.opened.answer.is_complete() || n_held_bytes >= MAX_HELD_BYTES {
-            return Ok(());
-        }
-        // Each piece would wake several tasks. What comes meanwhile waits in the connection.
-        rest.until(at).await;
-        let n_held_bytes = self.read_arrived(n_held_bytes, events).await?;
-        self.trickles = n_held_bytes < MAX_HELD_BYTES;
-        Ok(())
-    }
-
-    /// Waits for what arrives next that has an event; returns how many bytes were read.
-    async fn read_first(
-        &mut self,
-        request: &Request,
-        limit: Option<Duration>,
-        clock: &Clock,
-        events: &mut Vec<StreamEvent>,
-    ) -> Result<usize, Ending> {
-        let mut silence_limit = pin!(silence(limit, clock));
-        loop {
-            let arrived = tokio::select! {
-                biased;
-                arrived = self.opened.source.next() => arrived?,
-                () = &mut silence_limit => return Err(Ending::Failed(silent("data", request, limit))),
-            };
-            let n_bytes = self.opened.take(arrived, events)?;
-            if self.opened.answer.is_complete() || !events.is_empty() {
-                return Ok(n_bytes);
-            }
-            silence_limit.set(silence(limit, clock));
-        }
-    }
-
-    /// Reads all that has arrived: many services send each event in a chunk of its own, and one that waits
-    /// holds up all behind it. Returns how many bytes are held, of which there were `n_held_bytes` before.
-    async fn read_arrived(
-        &mut self,
-        mut n_held_bytes: usize,
-        events: &mut Vec<StreamEvent>,
-    ) -> Result<usize, Ending> {
-        while !self.opened.answer.is_complete() && n_held_bytes < MAX_HELD_BYTES {
-            let arrived = tokio::select! {
-                biased;
-                arrived = self.opened.source.next() => arrived?,
-                () = turn_of_the_connection() => break,
-            };
-            n_held_bytes += self.opened.take(arrived, events)?;
-        }
-        Ok(n_held_bytes)
-    }
-}
-
-/// Lets the task of the connection pass on the next chunk, if it has one.
-async fn turn_of_the_connection() {
-    /// One to wake it, and one in which it runs.
-    const N_TURNS: usize = 2;
-    for _ in 0..N_TURNS {
-        tokio::task::yield_now().await;
-    }
-}
-
-impl Source {
-    /// What arrives next, `None` at the end of the body. Nothing is lost if the future is dropped.
-    async fn next(&mut self) -> Result<Option<Arrived>, Ending> {
-        match self {
-            Self::Http(response) => {
-                let chunk = response.chunk().await.map_err(|error| {
-                    Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
-                })?;
-                Ok(chunk.map(Arrived::Bytes))
-            }
-            Self::Socket(socket) => Ok(Some(Arrived::Events(socket.next().await.map_err(ended)?))),
-        }
-    }
-}
-
-impl Arrived {
-    fn n_bytes(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes.len(),
-            Self::Events(events) => events.iter().map(|event| event.len()).sum(),
-        }
-    }
-}
-
-/// What the end of a WebSocket means to the answer that was arriving.
-fn ended(end: SocketEnd) -> Ending {
-    let error = RequestError::from(end);
-    match error.failure.class {
-        FailureClass::Network => Ending::Lost(error.text),
-        _ => Ending::Failed(error),
-    }
-}
-
-impl Opened {
-    /// Reads what arrived, `None` at the end, and appends the events it completes. Returns its bytes.
-    fn take(&mut self, arrived: Option<Arrived>, out: &mut Vec<StreamEvent>) -> Result<usize, Ending> {
-        let Some(arrived) = arrived else { return Err(Ending::Closed) };
-        let fed = match &arrived {
-            Arrived::Bytes(bytes) => self.answer.feed(bytes, out),
-            Arrived::Events(events) => events.iter().try_for_each(|event| self.answer.read(event, out)),
-        };
-        fed.map_err(Ending::Failed)?;
-        Ok(arrived.n_bytes())
-    }
 }
 
 impl Driver {
@@ -446,11 +285,11 @@ impl Driver {
             }
             Phase::Reading(mut reading) => {
                 let HttpProvider { clock, options, .. } = &self.provider;
-                let limit = options.idle_timeout;
+                let limits = ReadLimits { data: options.idle_timeout, content: options.content_timeout };
                 let read = tokio::select! {
                     biased;
                     () = self.cancel.cancelled() => Err(Ending::Aborted),
-                    read = reading.read(&self.request, limit, clock, &self.rest, &mut self.events) => read,
+                    read = reading.read(&self.request, limits, clock, &self.rest, &mut self.events) => read,
                 };
                 match read {
                     Ok(()) if !reading.opened.answer.is_complete() => {
@@ -458,12 +297,15 @@ impl Driver {
                         self.phase = Phase::Reading(reading);
                     }
                     Ok(()) => {
-                        let Opened { source, answer, no_socket } = reading.opened;
+                        let Opened { source, mut answer, no_socket } = reading.opened;
                         match source {
                             Source::Http(response) => drain(response).await,
                             Source::Socket(socket) => socket.finish(&self.provider.clock),
                         }
-                        self.end(Some((answer, no_socket)), Ending::Closed);
+                        match answer.resume() {
+                            Some(content) => self.resume(content, answer, no_socket).await,
+                            None => self.end(Some((answer, no_socket)), Ending::Closed),
+                        }
                     }
                     // The source is dropped here, and the connection with it.
                     Err(ending) => {
@@ -474,6 +316,33 @@ impl Driver {
             }
             Phase::Over => {}
         }
+    }
+
+    /// Asks the service to continue an answer that it has paused.
+    async fn resume(&mut self, content: Vec<Value>, answer: Answer, no_socket: Option<String>) {
+        self.enqueue();
+        self.n_resumed += 1;
+        let ending = if self.n_resumed > MAX_RESUMED || content.is_empty() {
+            Ending::Failed(RequestError::paused("stop_reason", "pause_turn"))
+        } else {
+            let mut request = Request::clone(&self.request);
+            request.options.paused_content = content;
+            let request = Arc::new(request);
+            let opened = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => Err(Ending::Aborted),
+                opened = open(&self.provider, &request) => opened.map_err(Ending::Failed),
+            };
+            match opened {
+                Ok(opened) => {
+                    let opened = Opened { answer, no_socket, ..opened };
+                    self.phase = Phase::Reading(Box::new(Reading::new(opened)));
+                    return;
+                }
+                Err(ending) => ending,
+            }
+        };
+        self.end(Some((answer, no_socket)), ending);
     }
 
     /// Queues what was read. Pieces of a block that arrived together become one: each costs its way through
@@ -504,11 +373,12 @@ impl Driver {
                 answer.finish(ending, model, &mut message, &mut self.events);
                 if let Some(why) = no_socket {
                     let why = redact::without_secrets(&why, &self.request.credential, &model.headers);
-                    message.extra.insert("diagnostics".to_owned(), no_socket_note(&why, clock.now_ms()));
+                    add_diagnostics(&mut message, vec![no_socket_note(&why)]);
                 }
             }
             None => fail(&mut message, ending),
         }
+        date_diagnostics(&mut message, clock.now_ms());
         let elapsed = clock.monotonic().saturating_sub(self.started);
         if is_on_plan(model, self.request.credential.is_account()) {
             message.usage.set_on_plan();
@@ -523,30 +393,45 @@ impl Driver {
     }
 }
 
+/// Adds the time to notes about an answer, after their type.
+fn date_diagnostics(message: &mut AssistantMessage, now_ms: u64) {
+    let notes = message.extra.get_mut("diagnostics").and_then(Value::as_array_mut);
+    for note in notes.into_iter().flatten().filter_map(Value::as_object_mut) {
+        note.shift_insert(1.min(note.len()), "timestamp".to_owned(), now_ms.into());
+    }
+}
+
 /// The original's note of a request that went over HTTP, for the session file.
-fn no_socket_note(why: &str, now_ms: u64) -> Value {
-    json!([{
+fn no_socket_note(why: &str) -> Value {
+    json!({
         "type": "provider_transport_failure",
-        "timestamp": now_ms,
         "error": { "message": why },
         "details": { "fallbackTransport": "sse", "phase": "before_message_stream_start" },
-    }])
+    })
 }
 
 async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<Opened, RequestError> {
     let request = provider.refusals.apply(provider.images.fit(request).await);
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    let error = match open_with(codec, provider, &request).await {
-        Ok(opened) => return Ok(opened),
-        Err(error) => error,
-    };
-    let Some(repeat) = Refusals::repeat(&request, &error, |request| whole_body(codec, request).ok()) else {
-        return Err(error);
-    };
-    let opened = open_with(codec, provider, &repeat.request).await?;
-    provider.refusals.learn(&repeat);
-    Ok(opened)
+    let mut request = request;
+    let mut repeats = Vec::new();
+    loop {
+        let error = match open_with(codec, provider, &request).await {
+            Ok(opened) => {
+                repeats.iter().for_each(|repeat| provider.refusals.learn(repeat));
+                return Ok(opened);
+            }
+            Err(error) => error,
+        };
+        // Each repeat leaves out or adds something else, so there are few.
+        let Some(repeat) = Refusals::repeat(&request, &error, |request| whole_body(codec, request).ok())
+        else {
+            return Err(error);
+        };
+        request = Arc::clone(&repeat.request);
+        repeats.push(repeat);
+    }
 }
 
 /// Encodes the request once and sends it, repeatedly if that may help, until there is
@@ -640,10 +525,19 @@ async fn send_over_http(
     // A signature is valid for minutes, and waits between attempts may be longer.
     let now_ms = clock.now_ms();
     codec.sign(request, encoded, now_ms).map_err(|error| error.to_string())?;
-    let response = tokio::select! {
+    let mut sending = pin!(transport.send(encoded, service(&request.model), patience, now_ms));
+    let sent = tokio::select! {
         biased;
-        sent = transport.send(encoded, service(&request.model), patience, now_ms) => sent?,
-        () = silence(patience, clock) => return Err(silent("answer", request, patience)),
+        sent = &mut sending => Some(sent),
+        () = silence(patience, clock) => None,
+    };
+    let response = match sent {
+        Some(sent) => sent?,
+        // The head may have arrived while pi was stopped.
+        None => match tokio::time::timeout(AFTER_A_STOP, sending).await {
+            Ok(sent) => sent?,
+            Err(_) => return Err(silent("answer", request, patience)),
+        },
     };
     let content_type = response.headers().get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
@@ -693,35 +587,16 @@ fn retry_wait(
     }
 }
 
-/// The error for a service that has sent no `what` for too long.
-fn silent(what: &str, request: &Request, limit: Option<Duration>) -> RequestError {
-    let seconds = limit.unwrap_or_default().as_secs_f64();
-    let text = format!("timed out: no {what} from {} for {seconds} s", service(&request.model));
-    RequestError::of_class(text, FailureClass::Network)
-}
-
-/// Reads to the end of a finished body: here if it arrives at once, otherwise in a
-/// separate task, which ends with the body or after [`DRAIN_LIMIT`].
-async fn drain(mut response: Response) {
-    if tokio::time::timeout(DRAIN_HERE, read_rest(&mut response)).await.is_err() {
-        tokio::spawn(async move {
-            tokio::time::timeout(DRAIN_LIMIT, read_rest(&mut response)).await.unwrap_or_default();
-        });
-    }
-}
-
-async fn read_rest(response: &mut Response) {
-    while let Ok(Some(_)) = response.chunk().await {}
-}
-
 #[cfg(test)]
 mod tests {
     use std::iter;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use reqwest::Response;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
     use tokio::sync::mpsc;
+    use tokio::time::Instant;
 
     use super::*;
     use crate::ai::api::Decode;
@@ -789,6 +664,33 @@ mod tests {
     }
 
     async fn read_all(response: Response) -> Arrived {
+        let (arrived, done) =
+            read_with(HttpOptions { idle_timeout: None, ..HttpOptions::default() }, response).await;
+        drop(done);
+        arrived
+    }
+
+    /// Reads a body that is made of `chunks`, and returns the failure and when it came.
+    async fn failure_of(
+        options: HttpOptions,
+        chunks: impl Stream<Item = String> + Send + 'static,
+    ) -> (Option<String>, Duration) {
+        let body = reqwest::Body::wrap_stream(chunks.map(Ok::<_, io::Error>));
+        let (arrived, done) = read_with(options, Response::from(http::Response::new(body))).await;
+        (done.and_then(|done| done.error_message), arrived.times.last().copied().unwrap_or_default())
+    }
+
+    /// One chunk after each of these times, in seconds.
+    fn timed(chunks: Vec<(u64, String)>) -> impl Stream<Item = String> + Send + 'static {
+        let end = stream::pending();
+        let chunks = stream::iter(chunks).then(async |(seconds, chunk)| {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            chunk
+        });
+        Box::pin(chunks.chain(end))
+    }
+
+    async fn read_with(options: HttpOptions, response: Response) -> (Arrived, Option<AssistantMessage>) {
         let request = Request {
             model: Arc::new(Model { api: Api::OPENAI_COMPLETIONS, ..Model::default() }),
             credential: Credential::None,
@@ -799,7 +701,6 @@ mod tests {
         let answer = Answer::new(codec, &request, Some("text/event-stream"));
         let source = Source::Http(response);
         let reading = Reading::new(Opened { source, answer, no_socket: None });
-        let options = HttpOptions { idle_timeout: None, ..HttpOptions::default() };
         let mut driver = Driver {
             provider: HttpProvider::new(Transport::new(), Clock::manual(0), options),
             request: Arc::new(request),
@@ -807,22 +708,71 @@ mod tests {
             started: Duration::ZERO,
             rest: Rest::anywhere(),
             phase: Phase::Reading(Box::new(reading)),
+            n_resumed: 0,
             queue: VecDeque::new(),
             events: Vec::new(),
         };
         let begun = Instant::now();
         let mut arrived = Arrived { times: Vec::new(), text: String::new(), n_deltas: 0 };
+        let mut done = None;
         while !matches!(driver.phase, Phase::Over) {
             driver.step().await;
             arrived.times.push(begun.elapsed());
             for event in driver.queue.drain(..) {
-                if let StreamEvent::Delta { text, .. } = event {
-                    arrived.text.push_str(&text);
-                    arrived.n_deltas += 1;
+                match event {
+                    StreamEvent::Delta { text, .. } => {
+                        arrived.text.push_str(&text);
+                        arrived.n_deltas += 1;
+                    }
+                    StreamEvent::Done(message) => done = Some(*message),
+                    StreamEvent::Start | StreamEvent::BlockStart { .. } | StreamEvent::BlockEnd { .. } => {}
                 }
             }
         }
-        arrived
+        (arrived, done)
+    }
+
+    const TOKEN: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+    const EMPTY: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"}}]}\n\n";
+
+    #[tokio::test(start_paused = true)]
+    async fn connection_that_is_only_kept_alive_fails_after_the_limit_for_content() {
+        for keep_alive in [": ping\n\n", EMPTY, "data: {\"choices\":[]}\n\n"] {
+            let pings = iter::repeat_n((5, keep_alive.to_owned()), 1_000);
+            let chunks = timed(iter::once((1, TOKEN.to_owned())).chain(pings).collect());
+            let (error, after) = failure_of(HttpOptions::default(), chunks).await;
+            assert_eq!(error.as_deref(), Some("timed out: no content from the service for 600 s"));
+            assert_eq!(after.as_secs(), 601);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_content_is_no_silence() {
+        let tokens = iter::repeat_n((290, TOKEN.to_owned()), 10);
+        let chunks = timed(tokens.chain([(290, "data: [DONE]\n\n".to_owned())]).collect());
+        let (_, after) = failure_of(HttpOptions::default(), chunks).await;
+        assert_eq!(after.as_secs(), 3_190);
+        let pings = iter::repeat_n((5, EMPTY.to_owned()), 1_000);
+        let chunks = timed(pings.chain([(0, "data: [DONE]\n\n".to_owned())]).collect());
+        let unlimited = HttpOptions { content_timeout: None, ..HttpOptions::default() };
+        assert_eq!(failure_of(unlimited, chunks).await.1.as_secs(), 5_000);
+    }
+
+    /// A stopped program finds its timers over before its connections have run.
+    #[tokio::test(start_paused = true)]
+    async fn what_the_connection_brings_right_after_the_limit_counts() {
+        let late = |ms: u64| {
+            let chunks = stream::once(async move {
+                tokio::time::sleep(Duration::from_millis(300_000 + ms)).await;
+                format!("{TOKEN}data: [DONE]\n\n")
+            });
+            Box::pin(chunks.chain(stream::pending()))
+        };
+        let options = || HttpOptions { content_timeout: None, ..HttpOptions::default() };
+        let (error, _) = failure_of(options(), late(1)).await;
+        assert_eq!(error.as_deref(), Some("stream ended before a finish_reason"), "the answer was read");
+        let (error, _) = failure_of(options(), late(1_000)).await;
+        assert_eq!(error.as_deref(), Some("timed out: no data from the service for 300 s"));
     }
 
     fn countdown(n: usize) -> String {

@@ -2,7 +2,7 @@
 //!
 //! `provider` is the trait between callers and providers. `http_provider` does
 //! everything between encoding a request and decoding its answer, `answer` turns
-//! bytes of a response into events, `router` selects the provider by the model,
+//! bytes of a response into events, `reading` waits for those bytes, `router` selects the provider by the model,
 //! `sockets` sends requests over WebSockets where services have them,
 //! `text_answer` makes events of a text for providers elsewhere, and `fake` is the
 //! scripted provider for tests. The invariant: a stream ends in
@@ -12,6 +12,7 @@ mod answer;
 mod fake;
 mod http_provider;
 mod provider;
+mod reading;
 mod router;
 mod sockets;
 mod text_answer;

@@ -5,6 +5,7 @@
 //! answer a request can go another way: on a new connection, as a whole, over HTTP.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::ai::api::{Chain, SocketError, is_aside};
 use crate::ai::failure::RequestError;
-use crate::ai::transport::{SocketEnd, Transport, WebSocket, silence};
+use crate::ai::transport::{AFTER_A_STOP, SocketEnd, Transport, WebSocket, silence};
 use crate::util::clock::Clock;
 
 /// Which requests travel over WebSockets, where the service has them.
@@ -32,8 +33,8 @@ pub enum WebSocketUse {
     Kept,
 }
 
-/// Services close a connection after an hour.
-const MAX_AGE: Duration = Duration::from_secs(55 * 60);
+/// Services close a connection after an hour, also in the middle of an answer.
+const MAX_AGE: Duration = Duration::from_secs(45 * 60);
 /// Difference between the wall clock and the timer that shows that the machine slept.
 const SLEPT: Duration = Duration::from_secs(10);
 /// Connections that one request may use: a kept one that has closed, one that was too old, a new one.
@@ -162,12 +163,18 @@ impl Sockets {
             };
             let frame = connection.chain.frame(&request.body);
             let frame = frame.map_err(|error| NotOpened::Unavailable(error.to_string()))?;
-            let first = tokio::select! {
-                biased;
-                first = connection.ask(frame.text) => first,
-                () = silence(waits.first_event, clock) => return Err(NotOpened::Silent),
+            let first = {
+                let mut asking = pin!(connection.ask(frame.text));
+                tokio::select! {
+                    biased;
+                    first = &mut asking => Some(first),
+                    // It may have arrived while pi was stopped.
+                    () = silence(waits.first_event, clock) => {
+                        tokio::time::timeout(AFTER_A_STOP, asking).await.ok()
+                    }
+                }
             };
-            let first = match first {
+            let first = match first.ok_or(NotOpened::Silent)? {
                 Ok(first) => first,
                 Err(end) if is_kept => {
                     problem = end.to_string();

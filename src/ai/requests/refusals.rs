@@ -1,10 +1,11 @@
 //! Remembers which optional features an endpoint rejected.
 //!
 //! pi cannot always know whether a service enforces tool schemas, reads system
-//! messages between the turns, or supports fallback models, and a
+//! messages between the turns, supports fallback models, or wants every answer back
+//! with a reasoning field, and a
 //! gateway may pass on less than the service supports. A request rejected for one
-//! of these is repeated once without it. If the repeated request succeeds, the
-//! feature is left out for that model until the process ends, so that its prompts
+//! of these is repeated once without it, or with the field. If the repeated request succeeds,
+//! that holds for the model until the process ends, so that its prompts
 //! keep the same beginning. `failure` decides which errors count as such a
 //! rejection; `http_provider` sends the requests.
 
@@ -12,7 +13,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::request::Request;
-use crate::ai::failure::{RequestError, refuses_strict_schemas, refuses_updates};
+use crate::ai::failure::{RequestError, demands_reasoning_content, refuses_strict_schemas, refuses_updates};
 
 /// The rejected features. Clones share the memory.
 #[derive(Debug, Clone, Default)]
@@ -24,9 +25,11 @@ pub(in crate::ai) struct Refusals {
 enum Refused {
     StrictSchemas,
     Updates,
+    /// Answers without `reasoning_content`.
+    MissingReasoning,
 }
 
-const ALL: [Refused; 2] = [Refused::StrictSchemas, Refused::Updates];
+const ALL: [Refused; 3] = [Refused::StrictSchemas, Refused::Updates, Refused::MissingReasoning];
 
 /// A request to send instead of a rejected one, and what to remember if it succeeds.
 #[derive(Debug)]
@@ -59,7 +62,11 @@ impl Refusals {
         error: &RequestError,
         encode: impl Fn(&Request) -> Option<E>,
     ) -> Option<Repeat> {
+        let options = &request.options;
         let refused = match error {
+            _ if demands_reasoning_content(error) && !options.with_reasoning_content => {
+                Refused::MissingReasoning
+            }
             _ if refuses_updates(error) && !request.options.without_updates => Refused::Updates,
             _ if refuses_strict_schemas(error) && !request.options.without_strict_schemas => {
                 Refused::StrictSchemas
@@ -89,6 +96,7 @@ fn without(refused: Refused, request: &Request) -> Arc<Request> {
     match refused {
         Refused::StrictSchemas => request.options.without_strict_schemas = true,
         Refused::Updates => request.options.without_updates = true,
+        Refused::MissingReasoning => request.options.with_reasoning_content = true,
     }
     Arc::new(request)
 }

@@ -140,6 +140,12 @@ pub struct StreamOptions {
     /// Puts all system messages into the system prompt and disables fallback models,
     /// because the service rejected a request with them.
     pub without_updates: bool,
+    /// Sends an empty `reasoning_content` with each answer that has none, because the service
+    /// rejected a request without it.
+    pub with_reasoning_content: bool,
+    /// The content of an answer that the service paused, as it sent it: the answer to this request
+    /// continues it.
+    pub paused_content: Vec<Value>,
     /// Sends a line of text in place of each run of images.
     pub without_images: bool,
     /// Fields merged into the request body last, for options missing here.

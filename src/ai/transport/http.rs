@@ -20,6 +20,7 @@ use super::http_body::HttpBody;
 use super::quota::Quotas;
 use super::redact;
 use super::roots::ExtraRoots;
+use super::silence::in_time;
 use crate::ai::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, RequestError, clip};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -216,8 +217,8 @@ impl Transport {
         let origin = url.origin().ascii_serialization();
         let sending = request.body.attach(client.post(url).headers(request.headers.clone())).send();
         let sent = match silence {
-            Some(silence) => tokio::time::timeout(silence, sending).await.map_err(|_| {
-                let seconds = silence.as_secs_f64();
+            Some(limit) => in_time(sending, limit).await.ok_or_else(|| {
+                let seconds = limit.as_secs_f64();
                 let text = format!("timed out: no answer from {service} for {seconds} s");
                 RequestError::of_class(text, FailureClass::Network)
             })?,
@@ -228,7 +229,8 @@ impl Transport {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(status_error(response, service, request.empty_error_is_overflow, now_ms).await)
+        let sent_bytes = request.body.n_bytes();
+        Err(status_error(response, service, sent_bytes, request.empty_error_is_overflow, now_ms).await)
     }
 
     /// As [`connection_error`], and the certificates that could be the cause.
@@ -331,6 +333,7 @@ pub(in crate::ai) fn connection_error(error: &reqwest::Error, origin: &str) -> R
 async fn status_error(
     response: Response,
     service: &str,
+    sent_bytes: u64,
     empty_is_overflow: bool,
     now_ms: u64,
 ) -> RequestError {
@@ -341,7 +344,7 @@ async fn status_error(
     // The part that arrived in time is better than nothing.
     let _in_time = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await;
     let body = String::from_utf8_lossy(&body);
-    error_of_parts(status, &headers, &body, service, empty_is_overflow, now_ms)
+    error_of_parts(status, &headers, &body, service, sent_bytes, empty_is_overflow, now_ms)
 }
 
 fn error_of_parts(
@@ -349,6 +352,7 @@ fn error_of_parts(
     headers: &HeaderMap,
     body: &str,
     service: &str,
+    sent_bytes: u64,
     empty_is_overflow: bool,
     now_ms: u64,
 ) -> RequestError {
@@ -360,6 +364,10 @@ fn error_of_parts(
         ErrorBody { message, ..ErrorBody::default() }
     } else if is_empty {
         ErrorBody { message: format!("{service} answered with an empty body"), ..ErrorBody::default() }
+    } else if let Some(page) = html_page(body, service).filter(|_| status == StatusCode::PAYLOAD_TOO_LARGE) {
+        // The page of a proxy in front of the service.
+        let message = format!("{page}; the request is too large{}", size_note(sent_bytes));
+        ErrorBody { message, ..ErrorBody::default() }
     } else if let Some(message) = html_text(body, service) {
         ErrorBody { message, ..ErrorBody::default() }
     } else {
@@ -434,6 +442,21 @@ pub(in crate::ai) async fn read_whole(mut response: Response, limit_bytes: usize
 
 /// The readable text of an HTML page; `None` if `body` is not HTML.
 pub(in crate::ai) fn html_text(body: &str, service: &str) -> Option<String> {
+    html_page(body, service).map(|page| format!("{page}; check the base URL"))
+}
+
+/// ` (1.2 MB)`, or nothing if the size is unknown.
+fn size_note(sent_bytes: u64) -> String {
+    const MB: u64 = 1_000_000;
+    match sent_bytes {
+        0 => String::new(),
+        bytes if bytes < MB => format!(" ({} kB)", bytes.div_ceil(1_000)),
+        bytes => format!(" ({:.1} MB)", bytes as f64 / MB as f64),
+    }
+}
+
+/// A few words about a body that is a web page.
+fn html_page(body: &str, service: &str) -> Option<String> {
     let body = body.trim_start_matches('\u{feff}').trim_start();
     if !body.starts_with('<') {
         return None;
@@ -445,7 +468,7 @@ pub(in crate::ai) fn html_text(body: &str, service: &str) -> Option<String> {
         Some(clip(body[start..end].trim())).filter(|title| !title.is_empty())
     });
     let title = title.map_or_else(String::new, |title| format!(" ({title})"));
-    Some(format!("{service} answered with an HTML page{title}; check the base URL"))
+    Some(format!("{service} answered with an HTML page{title}"))
 }
 
 /// The innermost cause, which is the one the user can act on.
@@ -539,7 +562,7 @@ mod tests {
     fn failures_carry_what_is_known_beside_the_text() {
         let read = |status: u16, pairs: &[(&'static str, &'static str)], body: &str, overflow: bool| {
             let status = StatusCode::from_u16(status).unwrap();
-            error_of_parts(status, &headers(pairs), body, "acme", overflow, 0).failure
+            error_of_parts(status, &headers(pairs), body, "acme", 0, overflow, 0).failure
         };
         for status in [400, 413] {
             assert_eq!(read(status, &[("retry-after", "1")], " ", true).class, FailureClass::Overflow);
@@ -560,7 +583,7 @@ mod tests {
         let check =
             |status: u16, pairs: &[(&'static str, &'static str)], body: &str, expected: (&str, bool)| {
                 let status = StatusCode::from_u16(status).unwrap();
-                let error = error_of_parts(status, &headers(pairs), body, "acme", false, 0);
+                let error = error_of_parts(status, &headers(pairs), body, "acme", 1_200_000, false, 0);
                 assert_eq!((error.text.as_str(), error.failure.class.is_retryable()), expected);
                 assert_eq!(error.failure.status, Some(status.as_u16()));
             };
@@ -569,6 +592,15 @@ mod tests {
             &[],
             "<html><head><title>Bad gateway</title>",
             ("502: acme answered with an HTML page (Bad gateway); check the base URL", true),
+        );
+        check(
+            413,
+            &[],
+            "<html><head><title>413 Request Entity Too Large</title>",
+            (
+                "413: acme answered with an HTML page (413 Request Entity Too Large); the request is too large (1.2 MB)",
+                false,
+            ),
         );
         check(500, &[], "", ("500: acme answered with an empty body", true));
         check(

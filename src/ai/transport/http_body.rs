@@ -37,6 +37,14 @@ impl fmt::Debug for HttpBody {
 }
 
 impl HttpBody {
+    /// Its length.
+    pub(in crate::ai) fn n_bytes(&self) -> u64 {
+        match self {
+            Self::Whole(bytes) => bytes.len() as u64,
+            Self::Written { n_bytes, .. } => *n_bytes,
+        }
+    }
+
     pub(super) fn attach(&self, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::Whole(bytes) => request.body(bytes.clone()),

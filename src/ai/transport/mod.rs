@@ -38,7 +38,7 @@ pub(super) use pace::Pace;
 pub use quota::{Quota, QuotaWindow, Quotas};
 pub use roots::ExtraRoots;
 pub(super) use sigv4::Scope;
-pub(super) use silence::silence;
+pub(super) use silence::{AFTER_A_STOP, silence};
 pub(super) use sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};
 pub use sse::{RecordedFrame, recorded_frames};
 pub(super) use web_socket::{SocketEnd, WebSocket};

@@ -1,5 +1,6 @@
 //! Detects that a server has fallen silent, even if the machine slept.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -23,6 +24,19 @@ pub(in crate::ai) async fn silence(limit: Option<Duration>, clock: &Clock) {
             return;
         }
     }
+}
+
+/// How long a connection may take to bring what arrived while pi was stopped.
+pub(in crate::ai) const AFTER_A_STOP: Duration = Duration::from_millis(50);
+
+/// The output of `future`, or `None` if it takes longer than `limit`. After a time in which pi was
+/// stopped, timers end before connections have run, so the future gets another turn.
+pub(in crate::ai) async fn in_time<T>(future: impl Future<Output = T>, limit: Duration) -> Option<T> {
+    let mut future = pin!(future);
+    if let Ok(output) = tokio::time::timeout(limit, &mut future).await {
+        return Some(output);
+    }
+    tokio::time::timeout(AFTER_A_STOP, future).await.ok()
 }
 
 #[cfg(test)]

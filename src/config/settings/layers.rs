@@ -221,7 +221,13 @@ pub(super) fn modern(values: &Map<String, Value>) -> Cow<'_, Map<String, Value>>
     {
         *entry(modern.to_mut(), "transport") = if on { "websocket" } else { "sse" }.into();
     }
-    for key in ["httpIdleTimeoutMs", "retry.provider.timeoutMs", "websocketConnectTimeoutMs"] {
+    const TIMEOUTS: [&str; 4] = [
+        "httpIdleTimeoutMs",
+        "httpContentTimeoutMs",
+        "retry.provider.timeoutMs",
+        "websocketConnectTimeoutMs",
+    ];
+    for key in TIMEOUTS {
         if lookup(values, key).is_some_and(|value| value == "disabled") {
             *entry(modern.to_mut(), key) = 0.into();
         }

@@ -229,6 +229,8 @@ pub struct Settings {
     pub provider_max_retries: u32,
     /// Longest silence of a server; zero means no limit.
     pub http_idle_timeout: Duration,
+    /// Zero means no limit.
+    pub http_content_timeout: Duration,
     /// Longest wait for the beginning of an answer, if it differs from that; zero means no
     /// limit.
     pub provider_timeout: Option<Duration>,
@@ -462,6 +464,7 @@ impl Settings {
             retry_max_delay: reader.millis("retry.maxAgentDelayMs"),
             provider_max_retries: reader.count("retry.provider.maxRetries"),
             http_idle_timeout: reader.millis("httpIdleTimeoutMs"),
+            http_content_timeout: reader.millis("httpContentTimeoutMs"),
             provider_timeout: reader
                 .get::<Option<u64>>("retry.provider.timeoutMs")
                 .map(Duration::from_millis),

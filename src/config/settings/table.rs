@@ -268,6 +268,7 @@ pub const ROWS: &[Row] = &[
     Row::new("retry.provider.maxRetryDelayMs", Kind::Number, "60000", "Longest wait between silent retries that a server may ask for, in milliseconds; 0 means no limit").at_start(),
     Row::new("httpProxy", Kind::Text, "null", "Proxy for all requests to providers, such as http://proxy:3128 [default: HTTPS_PROXY and HTTP_PROXY]").user_only().at_start(),
     Row::new("httpIdleTimeoutMs", Kind::Number, "300000", "Longest time without data from a server in milliseconds; 0 means no limit").at_start(),
+    Row::new("httpContentTimeoutMs", Kind::Number, "600000", "Longest time without a part of the answer from a server that only keeps the connection alive, in milliseconds; 0 means no limit").at_start(),
     Row::new("transport", Kind::Choice(&["auto", "sse", "websocket", "websocket-cached"]), "\"auto\"", "How requests to OpenAI and ChatGPT travel: over HTTP (auto, sse), or over a WebSocket for each request or for a session. Others always go over HTTP").at_start(),
     Row::new("websocketConnectTimeoutMs", Kind::Number, "15000", "Longest wait for a WebSocket in milliseconds; 0 means no limit").at_start(),
     kept!("packages", "Packages of extensions, skills, prompts and themes"),

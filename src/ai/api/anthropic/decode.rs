@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::{
-    Blocks, Count, Decode, DecodeError, End, Finish, Piece, ReportedEnd, UsageCount, error_of, filled,
+    Blocks, Count, Decode, DecodeError, End, Finish, ReportedEnd, TextPiece, UsageCount, error_of, filled,
     outcome_of, reported_end, reported_error, with_json, without_signs,
 };
 use super::wire::{self, ContentBlock, Event};
 use crate::ai::failure::RequestError;
-use crate::ai::messages::{StopReason, StreamEvent};
+use crate::ai::messages::{AssistantBlock, StopReason, StreamEvent};
 use crate::ai::transport::SseFrame;
 
 /// The event types the decoder reads.
@@ -37,14 +37,23 @@ pub(super) struct Decoder {
     raw_stop_reason: Option<String>,
     /// The server's explanation of a refusal.
     explanation: Option<String>,
+    /// All blocks in their order, also the skipped ones, to send back when the service pauses.
+    parts: Vec<AnswerPart>,
     /// A block of a skipped kind had text.
     has_skipped_text: bool,
     has_stopped: bool,
 }
 
+/// A block of the answer as the service wants it back.
+enum AnswerPart {
+    Shown(usize),
+    /// A block of a skipped kind, and the JSON text of its input.
+    Skipped(Value, String),
+}
+
 struct OpenBlock {
     wire_index: u64,
-    kind: Kind,
+    kind: DeltaTarget,
     slot: Option<usize>,
     /// Input that came with the start; used if no delta follows.
     input: Option<String>,
@@ -52,7 +61,7 @@ struct OpenBlock {
 
 /// The kinds of blocks that deltas extend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DeltaTarget {
     Text,
     Thinking,
     Call,
@@ -60,7 +69,7 @@ enum Kind {
     Skipped,
 }
 
-impl Kind {
+impl DeltaTarget {
     /// The kind that a block names, or that its fields show.
     fn of(block: &ContentBlock<'_>) -> Option<Self> {
         Some(match block.kind.as_str() {
@@ -88,17 +97,20 @@ impl Decoder {
             response_model: None,
             raw_stop_reason: None,
             explanation: None,
+            parts: Vec::new(),
             has_skipped_text: false,
             has_stopped: false,
         }
     }
 
-    fn event(&mut self, event: Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+    fn event(&mut self, event: Event<'_>, data: &str, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         match event.kind.as_str() {
             "content_block_delta" => self.block_delta(event, out)?,
             "content_block_start" => {
                 if let Some(block) = event.content_block {
+                    let at = self.parts.len();
                     self.block_start(event.index.unwrap_or_default().0, block, out);
+                    self.keep_skipped(at, data);
                 }
             }
             "content_block_stop" => self.block_stop(event.index.unwrap_or_default().0, out),
@@ -136,23 +148,27 @@ impl Decoder {
 
     fn block_start(&mut self, wire_index: u64, block: ContentBlock<'_>, out: &mut Vec<StreamEvent>) {
         // Deltas show the kind of a block that does not name its own.
-        let Some(kind) = Kind::of(&block) else { return };
+        let Some(kind) = DeltaTarget::of(&block) else { return };
         let mut input = None;
         let slot = match kind {
-            Kind::Text => {
+            DeltaTarget::Text => {
                 let slot = self.blocks.start_text(out);
                 self.blocks.push(slot, block.text.unwrap_or_default().0, out);
                 Some(slot)
             }
-            Kind::Thinking => Some(self.thinking_start(block, out)),
-            Kind::Call => {
+            DeltaTarget::Thinking => Some(self.thinking_start(block, out)),
+            DeltaTarget::Call => {
                 let id = filled(block.id.as_ref()).unwrap_or_default().to_owned();
                 let name = filled(block.name.as_ref()).unwrap_or_default().to_owned();
                 input = block.input.map(|input| without_signs(input.get()).into_owned());
                 Some(self.blocks.start_call(id, name, out))
             }
-            Kind::Skipped => None,
+            DeltaTarget::Skipped => None,
         };
+        self.parts.push(match slot {
+            Some(slot) => AnswerPart::Shown(slot),
+            None => AnswerPart::Skipped(Value::Null, String::new()),
+        });
         self.open.push(OpenBlock { wire_index, kind, slot, input });
     }
 
@@ -177,26 +193,29 @@ impl Decoder {
         let wire_index = event.index.unwrap_or_default().0;
         let Some(delta) = event.delta else { return Ok(()) };
         let (kind, text) = match delta.kind.as_str() {
-            "text_delta" => (Kind::Text, delta.text),
-            "thinking_delta" => (Kind::Thinking, delta.thinking),
-            "input_json_delta" => (Kind::Call, delta.partial_json),
+            "text_delta" => (DeltaTarget::Text, delta.text),
+            "thinking_delta" => (DeltaTarget::Thinking, delta.thinking),
+            "input_json_delta" => (DeltaTarget::Call, delta.partial_json),
             "signature_delta" => {
                 if let Some(signature) = filled(delta.signature.as_ref())
-                    && let Some(slot) = self.slot_for(wire_index, Kind::Thinking, out)
+                    && let Some(slot) = self.slot_for(wire_index, DeltaTarget::Thinking, out)
                 {
                     self.sign(slot, signature);
                 }
                 return Ok(());
             }
             // Some gateways leave out the kind.
-            "" if delta.text.is_some() => (Kind::Text, delta.text),
-            "" if delta.thinking.is_some() => (Kind::Thinking, delta.thinking),
-            "" if delta.partial_json.is_some() => (Kind::Call, delta.partial_json),
+            "" if delta.text.is_some() => (DeltaTarget::Text, delta.text),
+            "" if delta.thinking.is_some() => (DeltaTarget::Thinking, delta.thinking),
+            "" if delta.partial_json.is_some() => (DeltaTarget::Call, delta.partial_json),
             _ => return Ok(()),
         };
-        let Some(Piece(text)) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
+        let Some(TextPiece(text)) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
         if self.is_skipped(wire_index) {
-            self.has_skipped_text |= kind != Kind::Call;
+            self.has_skipped_text |= kind != DeltaTarget::Call;
+            if let Some(AnswerPart::Skipped(_, input)) = self.parts.last_mut() {
+                input.push_str(&text);
+            }
             return Ok(());
         }
         let slot = self.slot_for(wire_index, kind, out).ok_or_else(RequestError::unnamed_call)?;
@@ -206,22 +225,48 @@ impl Decoder {
 
     /// The block at this index that a delta of this kind extends. If the server has not started
     /// one, it starts here, except a call, whose name is unknown.
-    fn slot_for(&mut self, wire_index: u64, kind: Kind, out: &mut Vec<StreamEvent>) -> Option<usize> {
+    fn slot_for(&mut self, wire_index: u64, kind: DeltaTarget, out: &mut Vec<StreamEvent>) -> Option<usize> {
         let fits = |open: &&OpenBlock| open.wire_index == wire_index && open.kind == kind;
         if let Some(slot) = self.open.iter().rev().find(fits).and_then(|open| open.slot) {
             return Some(slot);
         }
         let slot = match kind {
-            Kind::Text => self.blocks.start_text(out),
-            Kind::Thinking => self.blocks.start_thinking(out),
-            Kind::Call | Kind::Skipped => return None,
+            DeltaTarget::Text => self.blocks.start_text(out),
+            DeltaTarget::Thinking => self.blocks.start_thinking(out),
+            DeltaTarget::Call | DeltaTarget::Skipped => return None,
         };
+        self.parts.push(AnswerPart::Shown(slot));
         self.open.push(OpenBlock { wire_index, kind, slot: Some(slot), input: None });
         Some(slot)
     }
 
+    /// Stores the block of a skipped kind that the event in `data` has just started.
+    fn keep_skipped(&mut self, at: usize, data: &str) {
+        if let Some(AnswerPart::Skipped(block, _)) = self.parts.get_mut(at)
+            && let Ok(Value::Object(mut event)) = serde_json::from_str(data)
+        {
+            *block = event.shift_remove("content_block").unwrap_or_default();
+        }
+    }
+
+    /// The content so far as blocks of a request.
+    fn content(&self) -> Vec<Value> {
+        let parts = self.parts.iter().filter_map(|part| match part {
+            AnswerPart::Shown(slot) => sent_back(self.blocks.content.get(*slot)?),
+            AnswerPart::Skipped(block @ Value::Object(_), input) => {
+                let mut block = block.clone();
+                if let Ok(input) = serde_json::from_str::<Value>(input) {
+                    block["input"] = input;
+                }
+                Some(block)
+            }
+            AnswerPart::Skipped(..) => None,
+        });
+        parts.collect()
+    }
+
     fn is_skipped(&self, wire_index: u64) -> bool {
-        self.open.iter().any(|open| open.wire_index == wire_index && open.kind == Kind::Skipped)
+        self.open.iter().any(|open| open.wire_index == wire_index && open.kind == DeltaTarget::Skipped)
     }
 
     fn block_stop(&mut self, wire_index: u64, out: &mut Vec<StreamEvent>) {
@@ -254,7 +299,12 @@ impl Decoder {
                 let is_unknown = is_unknown(&event["content_block"], BLOCKS);
                 if is_unknown {
                     let wire_index = event["index"].as_u64().unwrap_or_default();
-                    self.open.push(OpenBlock { wire_index, kind: Kind::Skipped, slot: None, input: None });
+                    self.open.push(OpenBlock {
+                        wire_index,
+                        kind: DeltaTarget::Skipped,
+                        slot: None,
+                        input: None,
+                    });
                 }
                 is_unknown
             }
@@ -334,6 +384,25 @@ impl Decoder {
     }
 }
 
+/// A block as the service wants it back; `None` for empty ones, which it rejects.
+fn sent_back(block: &AssistantBlock) -> Option<Value> {
+    match block {
+        AssistantBlock::Text(text) if text.text.trim().is_empty() => None,
+        AssistantBlock::Text(text) => Some(json!({"type": "text", "text": text.text})),
+        AssistantBlock::Thinking(thinking) => {
+            let signature = thinking.thinking_signature.as_deref()?;
+            Some(match thinking.redacted {
+                true => json!({"type": "redacted_thinking", "data": signature}),
+                false => {
+                    json!({"type": "thinking", "thinking": thinking.thinking, "signature": signature})
+                }
+            })
+        }
+        // A paused answer has no calls for the client.
+        AssistantBlock::ToolCall(_) | AssistantBlock::Unknown(_) => None,
+    }
+}
+
 impl Decode for Decoder {
     fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         // Some gateways end the stream like Chat Completions.
@@ -348,7 +417,7 @@ impl Decode for Decoder {
             match may_be_error.then(|| reported_error(&frame.data)).flatten() {
                 Some(error) => Err(error),
                 None if is_error => Err(error_of(&frame.data)),
-                None => self.event(event, out),
+                None => self.event(event, &frame.data, out),
             }
         });
         match read {
@@ -361,6 +430,19 @@ impl Decode for Decoder {
 
     fn is_complete(&self) -> bool {
         self.has_stopped
+    }
+
+    fn resume(&mut self) -> Option<Vec<Value>> {
+        let reason = self.raw_stop_reason.as_deref().filter(|_| self.has_stopped)?;
+        if reported_end(reason) != Some(ReportedEnd::Pause) {
+            return None;
+        }
+        self.has_stopped = false;
+        self.raw_stop_reason = None;
+        self.response_id = None;
+        self.open.clear();
+        self.usage.start_next();
+        Some(self.content())
     }
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
@@ -382,6 +464,7 @@ impl Decode for Decoder {
             response_id: self.response_id.filter(|id| !id.is_empty()),
             response_model: self.response_model.filter(|model| *model != self.asked_for),
             raw_stop_reason: self.raw_stop_reason,
+            diagnostics: Vec::new(),
         }
     }
 }

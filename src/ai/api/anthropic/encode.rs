@@ -206,7 +206,10 @@ fn body<'a>(
         max_tokens: request.answer_limit(prompt.max_tokens),
         stream: true,
         system,
-        messages: messages(prompt, compat, strict, mark, told, continuation::beginning(request)),
+        messages: paused(
+            request,
+            messages(prompt, compat, strict, mark, told, continuation::beginning(request)),
+        ),
         tools: tools(prompt, compat, strict, mark),
         tool_choice: tool_choice(options.tool_choice.as_ref(), prompt, thinking.is_on()),
         thinking: match thinking {
@@ -240,6 +243,16 @@ fn body<'a>(
         top_p: options.top_p.filter(|_| samples && options.temperature.is_none()),
         stop_sequences: &options.stop_sequences,
     }
+}
+
+/// Appends the answer that the service paused, which the model then continues.
+fn paused<'a>(request: &'a Request, mut messages: Vec<wire::Message<'a>>) -> Vec<wire::Message<'a>> {
+    let content = &request.options.paused_content;
+    if !content.is_empty() {
+        messages
+            .push(message("assistant", content.iter().map(|block| plain(BlockBody::Kept(block))).collect()));
+    }
+    messages
 }
 
 fn messages<'a>(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::{Count, Piece, Str, lenient};
+use super::super::{Count, Str, TextPiece, lenient};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -93,6 +93,9 @@ pub(super) enum BlockBody<'a> {
     ToolRemoval {
         tool: RemovedTool<'a>,
     },
+    /// A block of a paused answer, as the service sent it.
+    #[serde(untagged)]
+    Kept(&'a Value),
 }
 
 #[derive(Debug, Serialize)]
@@ -208,13 +211,13 @@ pub(super) struct Delta<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(super) kind: Str<'a>,
     #[serde(borrow)]
-    pub(super) text: Option<Piece<'a>>,
+    pub(super) text: Option<TextPiece<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Piece<'a>>,
+    pub(super) thinking: Option<TextPiece<'a>>,
     #[serde(borrow)]
     pub(super) signature: Option<Str<'a>>,
     #[serde(borrow)]
-    pub(super) partial_json: Option<Piece<'a>>,
+    pub(super) partial_json: Option<TextPiece<'a>>,
     #[serde(borrow)]
     pub(super) stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -234,9 +237,9 @@ pub(super) struct ContentBlock<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(super) kind: Str<'a>,
     #[serde(borrow)]
-    pub(super) text: Option<Piece<'a>>,
+    pub(super) text: Option<TextPiece<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Piece<'a>>,
+    pub(super) thinking: Option<TextPiece<'a>>,
     #[serde(borrow)]
     pub(super) signature: Option<Str<'a>>,
     /// Text in redacted thinking; of any type in other kinds of blocks.

@@ -247,6 +247,7 @@ impl Decode for Decoder {
             response_id: None,
             response_model: None,
             raw_stop_reason: self.stop_reason,
+            diagnostics: Vec::new(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::{Count, Piece, Str};
+use super::super::{Count, Str, TextPiece};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -202,7 +202,7 @@ pub(super) struct ToolUseStart<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Delta<'a> {
     #[serde(borrow)]
-    pub(super) text: Option<Piece<'a>>,
+    pub(super) text: Option<TextPiece<'a>>,
     #[serde(borrow)]
     pub(super) tool_use: Option<ToolUseDelta<'a>>,
     #[serde(borrow)]
@@ -212,14 +212,14 @@ pub(super) struct Delta<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolUseDelta<'a> {
     #[serde(borrow)]
-    pub(super) input: Option<Piece<'a>>,
+    pub(super) input: Option<TextPiece<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReasoningDelta<'a> {
     #[serde(borrow)]
-    pub(super) text: Option<Piece<'a>>,
+    pub(super) text: Option<TextPiece<'a>>,
     #[serde(borrow)]
     pub(super) signature: Option<Str<'a>>,
     /// In base64.

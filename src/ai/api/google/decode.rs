@@ -362,6 +362,7 @@ impl Decode for Decoder {
             response_id: self.response_id,
             response_model: self.response_model.filter(|model| *model != self.asked_for),
             raw_stop_reason: self.finish_reason.or(self.blocked),
+            diagnostics: Vec::new(),
         }
     }
 }

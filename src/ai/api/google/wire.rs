@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::{Count, Piece, Str};
+use super::super::{Count, Str, TextPiece};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -221,7 +221,7 @@ pub(super) struct AnswerContent<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct AnswerPart<'a> {
     #[serde(borrow)]
-    pub(super) text: Option<Piece<'a>>,
+    pub(super) text: Option<TextPiece<'a>>,
     pub(super) thought: Option<bool>,
     #[serde(borrow)]
     pub(super) thought_signature: Option<Str<'a>>,
@@ -271,7 +271,7 @@ pub(super) struct PartialArg<'a> {
     #[serde(borrow)]
     pub(super) json_path: Option<Str<'a>>,
     #[serde(borrow)]
-    pub(super) string_value: Option<Piece<'a>>,
+    pub(super) string_value: Option<TextPiece<'a>>,
     pub(super) number_value: Option<serde_json::Number>,
     pub(super) bool_value: Option<bool>,
     pub(super) will_continue: Option<bool>,

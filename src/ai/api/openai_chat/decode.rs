@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::super::{
-    Blocks, Count, Decode, DecodeError, End, Finish, Joint, Piece, Str, UsageCount, billed_cost, error_of,
-    filled, outcome_of, reported_error, tier_factor, with_json, without_signs,
+    Blocks, Count, Decode, DecodeError, End, Finish, Joint, Str, TextPiece, UsageCount, billed_cost,
+    error_of, filled, outcome_of, reported_error, tier_factor, with_json, without_signs,
 };
 use super::wire::{self, Choice, Chunk, ContentChunk, Delta, DeltaContent, FunctionDelta, ToolCallDelta};
 use crate::ai::failure::{RequestError, normalised};
@@ -122,7 +122,7 @@ impl Decoder {
         }
         // Some servers repeat the answer in another form.
         if !self.has_deltas {
-            if let Some(Piece(text)) = choice.text {
+            if let Some(TextPiece(text)) = choice.text {
                 self.say(text, out);
             }
             if let Some(message) = choice.message.filter(|_| self.blocks.content.is_empty()) {
@@ -146,7 +146,7 @@ impl Decoder {
             .into_iter()
             .find_map(|(field, text)| text.filter(|text| !text.is_empty()).map(|text| (field, text)));
         let has_reasoning = reasoning.is_some();
-        if let Some((field, Piece(text))) = reasoning {
+        if let Some((field, TextPiece(text))) = reasoning {
             self.reasoning_field.get_or_insert(field);
             self.think(text, out);
         }
@@ -158,7 +158,7 @@ impl Decoder {
             Some(DeltaContent::Chunks(chunks)) => self.content_chunks(chunks, out),
             None => {}
         }
-        if let Some(Piece(refusal)) = delta.refusal {
+        if let Some(TextPiece(refusal)) = delta.refusal {
             self.say(refusal, out);
         }
         for call in delta.tool_calls.into_iter().flatten() {
@@ -192,13 +192,13 @@ impl Decoder {
                 }
                 Some(DeltaContent::Chunks(parts)) => {
                     self.reasoning_field.get_or_insert("content");
-                    for Piece(text) in parts.into_iter().filter_map(|part| part.text) {
+                    for TextPiece(text) in parts.into_iter().filter_map(|part| part.text) {
                         self.think(text, out);
                     }
                 }
                 None => {}
             }
-            if let Some(Piece(text)) = chunk.text {
+            if let Some(TextPiece(text)) = chunk.text {
                 self.say(text, out);
             }
         }
@@ -447,6 +447,7 @@ impl Decode for Decoder {
             response_id: self.response_id,
             response_model: self.response_model.filter(|model| *model != self.asked_for),
             raw_stop_reason: self.finish_reason,
+            diagnostics: Vec::new(),
         }
     }
 }
@@ -464,8 +465,8 @@ fn argument_text(raw: &str) -> Cow<'_, str> {
     if raw == "null" {
         return Cow::Borrowed("");
     }
-    match serde_json::from_str::<Piece<'_>>(raw) {
-        Ok(Piece(text)) => text,
+    match serde_json::from_str::<TextPiece<'_>>(raw) {
+        Ok(TextPiece(text)) => text,
         Err(_) => without_signs(raw),
     }
 }

@@ -31,7 +31,8 @@ pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> 
 }
 
 pub(super) fn write(request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
-    let compat = ChatCompat::for_request(&request.model, request.traits());
+    let mut compat = ChatCompat::for_request(&request.model, request.traits());
+    compat.requires_reasoning_content |= request.options.with_reasoning_content;
     let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools)?;

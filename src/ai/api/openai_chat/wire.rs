@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::{Count, Piece, Str, lenient, lenient_str};
+use super::super::{Count, Str, TextPiece, lenient, lenient_str};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -243,7 +243,7 @@ pub(super) struct Choice<'a> {
     pub(super) message: Option<Delta<'a>>,
     /// The text, from servers of the older API.
     #[serde(borrow, default, deserialize_with = "lenient")]
-    pub(super) text: Option<Piece<'a>>,
+    pub(super) text: Option<TextPiece<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Str<'a>>,
     #[serde(borrow, default, deserialize_with = "lenient")]
@@ -255,13 +255,13 @@ pub(super) struct Delta<'a> {
     #[serde(borrow)]
     pub(super) content: Option<DeltaContent<'a>>,
     #[serde(borrow)]
-    pub(super) refusal: Option<Piece<'a>>,
+    pub(super) refusal: Option<TextPiece<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning_content: Option<Piece<'a>>,
+    pub(super) reasoning_content: Option<TextPiece<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning: Option<Piece<'a>>,
+    pub(super) reasoning: Option<TextPiece<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning_text: Option<Piece<'a>>,
+    pub(super) reasoning_text: Option<TextPiece<'a>>,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) reasoning_details: Option<Vec<Map<String, Value>>>,
     #[serde(borrow)]
@@ -293,7 +293,7 @@ pub(super) struct CustomDelta<'a> {
     #[serde(borrow)]
     pub(super) name: Option<Str<'a>>,
     #[serde(borrow)]
-    pub(super) input: Option<Piece<'a>>,
+    pub(super) input: Option<TextPiece<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -315,7 +315,7 @@ pub(super) enum DeltaContent<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct ContentChunk<'a> {
     #[serde(borrow)]
-    pub(super) text: Option<Piece<'a>>,
+    pub(super) text: Option<TextPiece<'a>>,
     #[serde(borrow)]
     pub(super) thinking: Option<DeltaContent<'a>>,
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    Blocks, Count, Decode, DecodeError, End, Finish, Piece, ReportedEnd, Str, UsageCount, billed_cost,
+    Blocks, Count, Decode, DecodeError, End, Finish, ReportedEnd, Str, TextPiece, UsageCount, billed_cost,
     filled, reported_end, tier_factor, with_json, without_signs,
 };
 use super::wire::{self, Event, TextSignature};
@@ -201,7 +201,7 @@ impl Decoder {
         let Some(raw) = (if is_whole { whole } else { event.delta }).filter(|raw| raw.get() != "null") else {
             return Ok(());
         };
-        let Piece(text) = serde_json::from_str(raw.get())?;
+        let TextPiece(text) = serde_json::from_str(raw.get())?;
         let place = ItemPlace {
             index: event.output_index.map(|Count(index)| index),
             id: filled(event.item_id.as_ref()),
@@ -622,6 +622,7 @@ impl Decode for Decoder {
             response_id: self.response_id,
             response_model: self.response_model.filter(|model| *model != asked_for),
             raw_stop_reason,
+            diagnostics: note_of(&self.transformations).into_iter().collect(),
         }
     }
 }
@@ -637,6 +638,17 @@ fn item_of(raw: Option<&RawValue>) -> Option<ItemMap> {
 
 fn list_of(raw: &RawValue) -> Option<Vec<Value>> {
     serde_json::from_str(&without_signs(raw.get())).ok()
+}
+
+/// The original's note of reasoning that the service dropped; `None` if there is none. At the end of a
+/// turn that is normal.
+fn note_of(transformations: &[Value]) -> Option<Value> {
+    let is_told = |entry: &&Value| {
+        entry.is_object() && entry.get("reason").and_then(Value::as_str) != Some("turn_boundary")
+    };
+    let told: Vec<&Value> = transformations.iter().filter(is_told).collect();
+    (!told.is_empty())
+        .then(|| json!({"type": "openai_input_transformations", "details": {"transformations": told}}))
 }
 
 /// The name of an event without its end, and whether it has the whole text.
