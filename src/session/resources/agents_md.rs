@@ -246,11 +246,26 @@ fn read_file(target: &Path, may_read: impl FnOnce(&Metadata) -> bool) -> Result<
 /// A worktree inside its own main checkout finds the main checkout's files above
 /// it a second time: returns that checkout's folder, and the names the worktree has too.
 fn shadowed_checkout(cwd: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
-    let worktree = cwd.ancestors().find(|folder| folder.join(".git").is_file())?;
-    let main = worktree.ancestors().skip(1).find(|folder| folder.join(".git").is_dir())?;
-    let linked = Repository::find(worktree)?.head_path().starts_with(main.join(".git"));
+    let (worktree, common) = cwd.ancestors().find_map(|folder| Some((folder, common_git_dir(folder)?)))?;
+    let is_main = |folder: &&Path| git_dir_of(folder).is_some_and(|git_dir| git_dir == common);
+    let main = worktree.ancestors().skip(1).find(is_main)?;
     let names = NAMES.iter().copied().filter(|name| worktree.join(name).is_file()).collect();
-    linked.then(|| (main.to_owned(), names))
+    Some((main.to_owned(), names))
+}
+
+/// The git directory that the linked worktree at `folder` shares with its main checkout. `None` for other
+/// folders: a submodule has a `.git` file too, but a repository of its own.
+fn common_git_dir(folder: &Path) -> Option<PathBuf> {
+    let git_dir = folder.join(".git").is_file().then(|| git_dir_of(folder))??;
+    let worktrees =
+        git_dir.parent().filter(|parent| parent.file_name().is_some_and(|name| name == "worktrees"))?;
+    worktrees.parent().map(Path::to_owned)
+}
+
+/// The git directory of the working tree that begins at `folder`, with all links resolved.
+fn git_dir_of(folder: &Path) -> Option<PathBuf> {
+    let repository = Repository::find(folder).filter(|repository| repository.root == folder)?;
+    fs::canonicalize(repository.git_dir).ok()
 }
 
 #[cfg(test)]
@@ -338,6 +353,88 @@ mod tests {
             ],
             "main/w",
             &["main/w/AGENTS.md=w"],
+        );
+    }
+
+    #[test]
+    fn submodule_sees_the_files_of_its_superproject() {
+        let superproject = [("main/.git/HEAD", "ref: refs/heads/main"), ("main/AGENTS.md", "main")];
+        let module = [
+            ("main/.git/modules/repos/x/HEAD", "ref: refs/heads/x"),
+            ("main/repos/x/.git", "gitdir: ../../.git/modules/repos/x"),
+        ];
+        let with = |more: &[(&'static str, &'static str)]| [&superproject[..], &module[..], more].concat();
+        check(
+            &with(&[("main/repos/x/AGENTS.md", "x")]),
+            "main/repos/x",
+            &["main/AGENTS.md=main", "main/repos/x/AGENTS.md=x"],
+        );
+        check(
+            &with(&[("main/repos/x/CLAUDE.md", "x")]),
+            "main/repos/x/src",
+            &["main/AGENTS.md=main", "main/repos/x/CLAUDE.md=x"],
+        );
+        check(&with(&[]), "main/repos/x", &["main/AGENTS.md=main"]);
+        // A worktree of the submodule, inside it and beside it.
+        let linked = [
+            ("main/repos/x/AGENTS.md", "x"),
+            ("main/.git/modules/repos/x/worktrees/w/HEAD", "ref: refs/heads/w"),
+        ];
+        let inside = [("main/repos/x/w/.git", "gitdir: ../../../.git/modules/repos/x/worktrees/w")];
+        check(
+            &with(&[&linked[..], &inside, &[("main/repos/x/w/AGENTS.md", "w")]].concat()),
+            "main/repos/x/w",
+            &["main/AGENTS.md=main", "main/repos/x/w/AGENTS.md=w"],
+        );
+        let beside =
+            [("main/w/.git", "gitdir: ../.git/modules/repos/x/worktrees/w"), ("main/w/AGENTS.md", "w")];
+        check(
+            &with(&[&linked[..], &beside].concat()),
+            "main/w",
+            &["main/AGENTS.md=main", "main/w/AGENTS.md=w"],
+        );
+    }
+
+    #[test]
+    fn submodule_of_a_worktree_does_not_see_the_main_checkout() {
+        check(
+            &[
+                ("main/.git/HEAD", "ref: refs/heads/main"),
+                ("main/.git/worktrees/w/HEAD", "ref: refs/heads/w"),
+                ("main/.git/worktrees/w/modules/x/HEAD", "ref: refs/heads/x"),
+                ("main/AGENTS.md", "main"),
+                ("main/w/.git", "gitdir: ../.git/worktrees/w"),
+                ("main/w/AGENTS.md", "w"),
+                ("main/w/x/.git", "gitdir: ../../.git/worktrees/w/modules/x"),
+                ("main/w/x/AGENTS.md", "x"),
+            ],
+            "main/w/x",
+            &["main/w/AGENTS.md=w", "main/w/x/AGENTS.md=x"],
+        );
+    }
+
+    #[test]
+    fn repositories_with_other_git_directories_see_the_files_above_them() {
+        let above = [("main/.git/HEAD", "ref: refs/heads/main"), ("main/AGENTS.md", "main")];
+        let clone = [("main/x/.git/HEAD", "ref: refs/heads/x"), ("main/x/AGENTS.md", "x")];
+        let both = ["main/AGENTS.md=main", "main/x/AGENTS.md=x"];
+        check(&[&above[..], &clone].concat(), "main/x", &both);
+        let separate = [
+            ("elsewhere/HEAD", "ref: refs/heads/x"),
+            ("main/x/.git", "gitdir: ../../elsewhere"),
+            ("main/x/AGENTS.md", "x"),
+        ];
+        check(&[&above[..], &separate].concat(), "main/x", &both);
+        // A worktree of the nested clone shadows the clone alone.
+        let worktree = [
+            ("main/x/.git/worktrees/w/HEAD", "ref: refs/heads/w"),
+            ("main/x/w/.git", "gitdir: ../.git/worktrees/w"),
+            ("main/x/w/AGENTS.md", "w"),
+        ];
+        check(
+            &[&above[..], &clone, &worktree].concat(),
+            "main/x/w",
+            &["main/AGENTS.md=main", "main/x/w/AGENTS.md=w"],
         );
     }
 
