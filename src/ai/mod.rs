@@ -47,8 +47,8 @@ pub use providers::{
     WebSocketUse, decode_recorded, preview_request, request_body, text_answer,
 };
 pub use requests::{
-    Request, SamplingPolicy, StreamOptions, SystemState, ToolChoice, continuable, fit_for_storing,
-    system_state,
+    Request, SamplingPolicy, StreamOptions, SystemState, ToolChoice, answer_limit, continuable,
+    fit_for_storing, is_answer_limit_lowered, least_answer, system_state,
 };
 pub use transport::{
     AwsKeys, CallBody, CallError, CallReply, Credential, ExtraRoots, HttpCall, Quota, QuotaWindow, Quotas,

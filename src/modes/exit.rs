@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::ai::{AssistantMessage, Failure, FailureClass};
-use crate::session::{Refusal, SessionError};
+use crate::session::{Refusal, SessionError, has_cut_call, no_answer_text};
 
 use super::output::write_err;
 
@@ -17,6 +17,8 @@ pub(super) const USAGE: u8 = 2;
 pub(super) const LIMIT: u8 = 3;
 /// The session did not accept the prompt, or the model declined to answer it.
 pub(super) const REFUSED: u8 = 4;
+/// The model gave no answer, or could not finish a call.
+pub(super) const NO_ANSWER: u8 = 5;
 /// As after SIGPIPE: the reader of standard output is gone.
 pub(super) const READER_GONE: u8 = 141;
 
@@ -35,6 +37,10 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (
         REFUSED,
         "refused: pi did not accept the prompt, such as one with an unknown skill or for a session that is open elsewhere, or, in print mode, the model declined to answer",
+    ),
+    (
+        NO_ANSWER,
+        "no answer: in print and JSON mode, the model answered with nothing or only with thinking, also when it was asked again, or it could not finish a call within its output limit",
     ),
     (129, "ended by SIGHUP, after partial results were saved"),
     (130, "ended by SIGINT (ctrl+c)"),
@@ -93,8 +99,13 @@ pub(super) fn unless_output_failed(failure: Option<&io::Error>, code: ExitCode) 
     }
 }
 
+/// The code after an answer that did not fail, if it is of no use.
+pub(super) fn useless(answer: &AssistantMessage) -> Option<u8> {
+    (no_answer_text(answer).is_some() || has_cut_call(answer)).then_some(NO_ANSWER)
+}
+
 /// The code after an answer that failed or was cancelled.
-pub(super) fn failed(answer: &AssistantMessage) -> ExitCode {
+pub(super) fn failed(answer: &AssistantMessage) -> u8 {
     let class = Failure::of_answer(answer).map(|failure| failure.class);
-    ExitCode::from(if class == Some(FailureClass::Refused) { REFUSED } else { FAILED })
+    if class == Some(FailureClass::Refused) { REFUSED } else { FAILED }
 }

@@ -3,22 +3,25 @@
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use crate::agent::AgentEvent;
+use crate::ai::{AssistantMessage, Message};
 use crate::session::{
     NoticeLevel, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle, SessionUpdate,
-    WhenBusy,
+    WhenBusy, no_answer_text,
 };
 use crate::util::process;
 
 use super::crash_notice::caught;
 use super::output::{header_line, write_err};
-use super::print::{save_last_message, shut_down};
+use super::print::{keep_task, save_last_message, shut_down};
 use super::wire::{EventStyle, LineOutput, Lines, Outgoing};
 use super::{Prompt, exit, signals, slash};
 
 /// Writes the header of the session, sends each prompt and writes events until the session has
 /// settled. Exit code 1 if a prompt was rejected or the session ended; a failed answer is an
-/// event, and no failure of this mode.
+/// event, and no failure of this mode, unless the model gave none.
 ///
 /// The first termination signal kills commands and saves partial results, the second one
 /// ends the process.
@@ -69,6 +72,8 @@ async fn say_all(
     if !opened(events, output).await {
         return ExitCode::from(1);
     }
+    let mut useless = None;
+    keep_task(handle).await;
     for Prompt { text, images } in prompts {
         if let Some(problem) = slash::misspelt_template(&text, &handle.state().templates) {
             while let Some(update) = events.try_recv() {
@@ -86,14 +91,26 @@ async fn say_all(
             write_err(&format!("pi: {error}"));
             return exit::rejected(&error);
         }
-        if !settled(events, output).await {
+        let mut last = None;
+        if !settled(events, output, &mut last).await {
             return ExitCode::from(1);
         }
         if handle.state().stopped_by_limit {
             return ExitCode::from(exit::LIMIT);
         }
+        if let Some(Message::Assistant(answer)) = last.as_deref() {
+            useless = useless.or_else(|| report_useless(answer));
+        }
     }
-    ExitCode::SUCCESS
+    useless.map_or(ExitCode::SUCCESS, ExitCode::from)
+}
+
+/// Prints why an answer is none; returns the exit code if it is none.
+fn report_useless(answer: &AssistantMessage) -> Option<u8> {
+    if let Some(text) = no_answer_text(answer) {
+        write_err(&format!("pi: {text}"));
+    }
+    exit::useless(answer)
 }
 
 /// Waits for the session, and writes its header. `false` if it cannot be opened.
@@ -114,9 +131,15 @@ async fn opened(events: &mut SessionEvents, output: &LineOutput) -> bool {
     false
 }
 
-/// Writes events until the session has settled. `false` if it ended instead.
-async fn settled(events: &mut SessionEvents, output: &LineOutput) -> bool {
+/// Writes events until the session has settled; puts the last answer into `last`. `false` if it ended
+/// instead.
+async fn settled(events: &mut SessionEvents, output: &LineOutput, last: &mut Option<Arc<Message>>) -> bool {
     while let Some(update) = events.recv().await {
+        if let SessionEvent::Agent(AgentEvent::MessageEnd(message)) = &update.event
+            && matches!(**message, Message::Assistant(_))
+        {
+            *last = Some(Arc::clone(message));
+        }
         let is_settled = matches!(update.event, SessionEvent::Settled { .. });
         if !forward(update, output) {
             return false;

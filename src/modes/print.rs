@@ -8,7 +8,7 @@ use crate::agent::AgentEvent;
 use crate::ai::{AssistantMessage, Message, StopReason, failure_text, length_text};
 use crate::session::{
     self, NoticeLevel, PromptDraft, Reply, SessionCommand, SessionError, SessionEvent, SessionEvents,
-    SessionHandle, SessionUpdate, WhenBusy,
+    SessionHandle, SessionUpdate, WhenBusy, no_answer_text,
 };
 use crate::util::process;
 
@@ -91,7 +91,11 @@ pub(super) async fn shut_down(handle: &SessionHandle) {
 
 async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Vec<Prompt>) -> ExitCode {
     let mut last = None;
-    for Prompt { text, images } in prompts {
+    // Of the first prompt that failed.
+    let mut failed = None;
+    let n_prompts = prompts.len();
+    keep_task(handle).await;
+    for (at, Prompt { text, images }) in prompts.into_iter().enumerate() {
         if let Some(problem) = slash::misspelt_template(&text, &handle.state().templates) {
             tell_waiting(events);
             write_err(&format!("pi: {problem}"));
@@ -104,20 +108,32 @@ async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Ve
             write_err(&format!("pi: {error}"));
             return exit::rejected(&error);
         }
-        if !settled(events, &mut last).await {
+        let mut answer = None;
+        if !settled(events, &mut answer).await {
             return ExitCode::from(1);
         }
         if handle.state().stopped_by_limit {
-            if let Some(answer) = &last {
-                report(answer);
+            if let Some(answer) = answer.or(last) {
+                report(&answer);
             }
             return ExitCode::from(exit::LIMIT);
         }
+        if let Some(answer) = answer.as_ref().filter(|_| at + 1 < n_prompts) {
+            failed = failed.or_else(|| report_problem(answer));
+        }
+        last = answer.or(last);
     }
-    match last {
+    let code = match last {
         Some(message) => report(&message),
-        None => ExitCode::from(1),
-    }
+        None => Some(exit::FAILED),
+    };
+    failed.or(code).map_or(ExitCode::SUCCESS, ExitCode::from)
+}
+
+/// Keeps the first prompt of a run that nobody watches through every compaction.
+pub(super) async fn keep_task(handle: &SessionHandle) {
+    // A session that has ended is reported at the prompt.
+    drop(handle.request(SessionCommand::KeepNextPrompt).await);
 }
 
 /// Waits until the session has settled. `false` if it ended instead.
@@ -202,12 +218,22 @@ fn tell_waiting(events: &mut SessionEvents) {
     }
 }
 
-fn report(answer: &AssistantMessage) -> ExitCode {
+/// Prints an answer, and why it is none; returns the exit code if it failed.
+fn report(answer: &AssistantMessage) -> Option<u8> {
+    if !answer.is_failed() {
+        let lines = answer.texts().map(|part| format!("{part}\n"));
+        write_out(&lines.collect::<String>());
+    }
+    report_problem(answer)
+}
+
+/// Prints why an answer failed; returns the exit code if it did.
+fn report_problem(answer: &AssistantMessage) -> Option<u8> {
     match answer.stop_reason {
         StopReason::Error | StopReason::Aborted => {
             let aborted = || answer.error_message.clone().unwrap_or_default();
             write_err(&format!("pi: {}", failure_text(answer).unwrap_or_else(aborted)));
-            return exit::failed(answer);
+            return Some(exit::failed(answer));
         }
         StopReason::Stop
         | StopReason::Length
@@ -215,19 +241,22 @@ fn report(answer: &AssistantMessage) -> ExitCode {
         | StopReason::Deferred
         | StopReason::Pending => {}
     }
-    let mut text = String::new();
-    for part in answer.texts() {
-        text.push_str(part);
-        text.push('\n');
-    }
-    write_out(&text);
-    if answer.stop_reason == StopReason::ToolUse {
-        // The session has reported why it did not continue.
-        return ExitCode::from(1);
+    if let Some(code) = exit::useless(answer) {
+        // The session has reported calls that were cut off.
+        if let Some(text) = no_answer_text(answer) {
+            write_err(&format!("pi: {text}"));
+        }
+        return Some(code);
     }
     if answer.stop_reason == StopReason::Length {
-        write_err(&format!("pi: {}", length_text(answer).replacen("The", "the", 1)));
-        return ExitCode::from(1);
+        write_err(&format!("pi: {}", lower_first(length_text(answer))));
+        return Some(exit::FAILED);
     }
-    ExitCode::SUCCESS
+    // The session has reported why it did not continue after calls.
+    (answer.stop_reason == StopReason::ToolUse).then_some(exit::FAILED)
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -32,6 +32,8 @@ pub enum SessionCommand {
         /// In the order in which they are sent.
         prompts: Vec<PromptDraft>,
     },
+    /// Keeps the next prompt word for word through every compaction, because nobody is there to repeat it.
+    KeepNextPrompt,
     /// Delivers the queued steering messages at once, whatever the setting.
     DeliverNow,
     /// Takes all queued messages back. Replies [`Reply::Queue`].
@@ -348,6 +350,7 @@ impl SessionCommand {
             Self::Handoff { .. } | Self::Reload => true,
             Self::Prompt { .. }
             | Self::Begin { .. }
+            | Self::KeepNextPrompt
             | Self::DeliverNow
             | Self::TakeQueue
             | Self::TakeQueued { .. }

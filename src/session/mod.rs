@@ -17,6 +17,7 @@ mod context_report;
 mod copies;
 mod deferred;
 mod draft_file;
+mod endings;
 mod event;
 mod from_settings;
 mod handle;
@@ -60,6 +61,7 @@ pub use command::{
 pub use compaction::{CompactionPreview, NothingToCompact, preview_compaction};
 pub use context_report::{ContextPart, ContextReport};
 pub use copies::{Secrets, check_import, fork_session, fork_session_on, prompt_of, write_branch};
+pub use endings::{has_cut_call, no_answer_text};
 pub use event::{
     CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate, SummarySource,
 };

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::ai::{self, AssistantBlock, Extra, Message};
 
+use super::compaction;
 use super::projection;
 use super::store::{CustomState, Entry, EntryBody, EntryId};
 
@@ -41,29 +42,37 @@ pub(super) fn pinned<'a>(entries: impl IntoIterator<Item = &'a Arc<Entry>>) -> V
 }
 
 /// Quotes the pinned messages among the first `n_removed` entries of `branch`, which a
-/// compaction removes; empty if there are none.
-pub(super) fn quotes(branch: &[Arc<Entry>], n_removed: usize) -> String {
+/// compaction removes; empty if there are none. They have about `max_chars` characters at most: if a
+/// window is too small for the whole texts, it gets the beginning and the end of each.
+pub(super) fn quotes(branch: &[Arc<Entry>], n_removed: usize, max_chars: usize) -> String {
     let pinned = pinned(branch);
     let removed = branch.iter().take(n_removed).filter(|entry| pinned.contains(&entry.id));
-    let quotes: String = removed.filter_map(quote).collect();
-    if quotes.is_empty() {
-        return quotes;
+    let quoted: Vec<(&str, String)> = removed.filter_map(quoted).collect();
+    if quoted.is_empty() {
+        return String::new();
     }
+    let sizes: Vec<usize> = quoted.iter().map(|(_, text)| text.chars().count()).collect();
+    let share = compaction::largest_share(&sizes, max_chars);
+    let quotes = quoted.into_iter().map(|(role, text)| {
+        let text = compaction::within(text, share);
+        format!("<message from=\"{role}\">\n{text}\n</message>\n")
+    });
+    let quotes: String = quotes.collect();
     format!(
         "\n\n<pinned-messages>\nThe user pinned these messages, which are quoted word for word.\n\
          {quotes}</pinned-messages>"
     )
 }
 
-fn quote(entry: &Arc<Entry>) -> Option<String> {
+/// Who wrote a message, and its text.
+fn quoted(entry: &Arc<Entry>) -> Option<(&'static str, String)> {
     let message = projection::per_entry(std::slice::from_ref(entry)).pop()??;
-    let (role, text) = match &*message {
-        Message::User(message) => ("user", message.content.text()),
-        Message::Assistant(answer) => ("assistant", answer_text(&answer.content)),
-        Message::ToolResult(result) => ("tool", ai::join_text(&result.content)),
-        Message::System(_) => return None,
-    };
-    Some(format!("<message from=\"{role}\">\n{text}\n</message>\n"))
+    match &*message {
+        Message::User(message) => Some(("user", message.content.text())),
+        Message::Assistant(answer) => Some(("assistant", answer_text(&answer.content))),
+        Message::ToolResult(result) => Some(("tool", ai::join_text(&result.content))),
+        Message::System(_) => None,
+    }
 }
 
 fn answer_text(blocks: &[AssistantBlock]) -> String {

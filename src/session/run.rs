@@ -86,6 +86,8 @@ pub(super) struct RunParts<'a> {
     pub(super) outbox: Outbox,
     /// How this run differs from an ordinary one.
     pub(super) again: Again,
+    /// Answers may be as long as the model allows, whatever the settings say.
+    pub(super) is_limit_raised: bool,
 }
 
 /// Spawns a loop that begins with `prompts`, after a system message if the
@@ -102,6 +104,9 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     let mut options =
         services.options(&settings.get().values, &parts.selection.model, thinking, parts.session_id);
     options.continue_from = parts.again.continue_from;
+    if parts.is_limit_raised {
+        options.max_tokens = None;
+    }
     let request = Request {
         model: Arc::clone(&parts.selection.model),
         credential: parts.credential,

@@ -12,6 +12,7 @@ pub mod flanks;
 pub mod foreground;
 pub mod git;
 pub mod grammars;
+pub mod hash;
 pub mod image;
 pub mod json_length;
 mod json_problem;

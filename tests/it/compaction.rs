@@ -4,8 +4,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use pi::ai::{FakeAnswer, StopReason, TestBarrier, Usage};
+use pi::ai::{FakeAnswer, FakeProvider, Message, Provider, Request, StopReason, TestBarrier, Usage};
 use pi::session::{
     EntryBody, Refusal, Reply, SessionCommand, SessionError, SessionEvent, SummaryDecision, WhenBusy,
 };
@@ -153,16 +154,16 @@ async fn what_is_too_long_for_any_summary_is_left_out_and_said() {
 }
 
 #[tokio::test]
-async fn a_summary_that_fits_in_no_way_changes_nothing() {
+async fn summary_that_fits_in_no_way_is_replaced_by_an_excerpt() {
     let too_long = || FakeAnswer::failed("400: prompt is too long: 1200 tokens > 1000 maximum");
     let bench = bench([texts(["a1", "a2"]), vec![too_long(), too_long(), too_long()]].concat());
     let mut session = bench.start().await;
     session.ask("first question").await;
     session.ask("second question").await;
-    let before = session.on_disk();
     let lines = compact(&mut session, None).await;
     assert!(lines.iter().any(|line| line.contains("not even in parts")), "{lines:?}");
-    assert_eq!(session.on_disk(), before);
+    let summary = compaction_of(&session).summary;
+    assert!(summary.contains("[User]: first question\n\n[Assistant]: a1"), "{summary}");
 }
 
 #[tokio::test]
@@ -193,7 +194,8 @@ async fn a_request_that_does_not_fit_is_repeated_once_after_a_compaction() {
         [
             texts(["first", "second"]),
             vec![too_long(), FakeAnswer::of_text("S"), FakeAnswer::of_text("third")],
-            vec![too_long(), FakeAnswer::of_text("S2"), too_long()],
+            // Each attempt gives up more, as long as there is something.
+            vec![too_long(), FakeAnswer::of_text("S2"), too_long(), FakeAnswer::of_text("S3"), too_long()],
         ]
         .concat(),
     );
@@ -208,9 +210,9 @@ async fn a_request_that_does_not_fit_is_repeated_once_after_a_compaction() {
     let request = sent(&bench.provider.requests()[4]);
     assert_eq!(request.last().unwrap(), "user three");
 
-    // A second time for the same prompt would not help either.
+    // Then only the prompt is left.
     let lines = session.ask("four").await;
-    assert_eq!(lines.iter().filter(|line| line.starts_with("compaction start")).count(), 1, "{lines:?}");
+    assert_eq!(lines.iter().filter(|line| line.starts_with("compaction start")).count(), 2, "{lines:?}");
     assert!(lines.iter().any(|line| line.contains("no longer fits")), "{lines:?}");
     assert_eq!(bench.provider.n_left(), 0);
 }
@@ -218,24 +220,17 @@ async fn a_request_that_does_not_fit_is_repeated_once_after_a_compaction() {
 #[tokio::test]
 async fn a_compaction_that_fails_or_is_cancelled_changes_nothing() {
     let gate = TestBarrier::new();
-    let cut_off = FakeAnswer::of_text("half a summ").stop(StopReason::Length);
-    let calls = FakeAnswer::of_text("S").tool_call("t", "say", json!({}));
     let held = FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate));
-    let bench = bench(
-        [texts(["1", "2"]), vec![cut_off, calls, FakeAnswer::of_text(" "), held], texts(["3"])].concat(),
-    );
+    let failed = FakeAnswer::failed("401: no such key");
+    let bench = bench([texts(["1", "2"]), vec![failed, held], texts(["3"])].concat());
     let mut session = bench.start().await;
     session.ask("one").await;
     session.ask("two").await;
     let before = session.on_disk();
-    for reason in ["cut off", "called a tool", "empty"] {
-        let lines = compact(&mut session, None).await;
-        assert!(
-            lines.iter().any(|line| line.contains(reason) && line.contains("nothing was changed")),
-            "{lines:?}"
-        );
-        assert_eq!(session.on_disk(), before);
-    }
+    let lines = compact(&mut session, None).await;
+    let is_told = |line: &String| line.contains("no such key") && line.contains("nothing was changed");
+    assert!(lines.iter().any(is_told), "{lines:?}");
+    assert_eq!(session.on_disk(), before);
     session.request(SessionCommand::Compact { focus: None, with_review: false }).await.unwrap();
     gate.reached().await;
     session.request(SessionCommand::Abort).await.unwrap();
@@ -671,6 +666,292 @@ async fn retries_of_a_summary_are_reported_and_can_be_cancelled() {
     assert_eq!(session.on_disk(), before);
 }
 
+// Summaries that the model does not write as it should.
+
+/// A session with two exchanges, the first of which is about to be summarised with these answers.
+async fn summarised(answers: Vec<FakeAnswer>) -> (SessionBench, Session, Vec<String>) {
+    let bench = bench([texts(["1", "2"]), answers].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let lines = compact(&mut session, None).await;
+    (bench, session, lines)
+}
+
+#[tokio::test]
+async fn summary_that_is_cut_off_is_kept_and_marked() {
+    let cut_off = FakeAnswer::of_text("half a summ").stop(StopReason::Length);
+    let (_bench, session, _) = summarised(vec![cut_off]).await;
+    let summary = compaction_of(&session).summary;
+    assert!(summary.starts_with("half a summ\n\n[The summary was cut off here"), "{summary}");
+}
+
+#[tokio::test]
+async fn summary_that_is_none_is_requested_once_more_without_thinking() {
+    let call = || FakeAnswer::of_text("S").tool_call("t", "say", json!({}));
+    let thinking = || FakeAnswer::new().thinking("hm").stop(StopReason::Length);
+    for none in [FakeAnswer::of_text(" "), call(), thinking()] {
+        let (bench, session, lines) = summarised(vec![none, FakeAnswer::of_text("SUMMARY")]).await;
+        assert_eq!(compaction_of(&session).summary, "SUMMARY", "{lines:?}");
+        let second = bench.provider.requests()[3].clone();
+        assert_eq!(second.options.thinking, pi::ai::ThinkingLevel::Off);
+        assert!(sent(&second).concat().contains("[User]: one"));
+    }
+}
+
+#[tokio::test]
+async fn excerpt_takes_the_place_of_a_summary_that_is_none_twice() {
+    let call = || FakeAnswer::new().tool_call("t", "say", json!({}));
+    let (bench, mut session, lines) = summarised(vec![FakeAnswer::of_text(""), call()]).await;
+    let is_told = |line: &String| line.contains("there is no summary") && line.contains("called a tool");
+    assert!(lines.iter().any(is_told), "{lines:?}");
+    let summary = compaction_of(&session).summary;
+    assert!(
+        summary.contains("was cut off") && summary.contains("[User]: one\n\n[Assistant]: 1"),
+        "{summary}"
+    );
+    bench.provider.push(FakeAnswer::of_text("3"));
+    session.ask("three").await;
+    let request = sent(&bench.provider.requests()[4]);
+    assert_eq!(request[1..], ["user two", "assistant 2", "user three"], "{request:?}");
+}
+
+#[tokio::test]
+async fn summary_longer_than_its_share_of_the_window_is_cut() {
+    let (_bench, session, _) = summarised(vec![FakeAnswer::of_text(&"word ".repeat(2_000))]).await;
+    let summary = compaction_of(&session).summary;
+    assert!(summary.contains("characters omitted]") && summary.chars().count() < 1_000, "{}", summary.len());
+}
+
+// Windows of all sizes, with a server that counts four characters as a token.
+
+/// A provider with a window that it enforces: it rejects what does not fit, and cuts answers off.
+struct Windowed {
+    tokens: usize,
+    /// What it answers; `None` to continue the task with calls of `say`.
+    answer: fn(n_request: usize) -> FakeAnswer,
+    requests: Mutex<Vec<Arc<Request>>>,
+}
+
+impl Windowed {
+    fn new(tokens: usize, answer: fn(usize) -> FakeAnswer) -> Arc<Self> {
+        Arc::new(Self { tokens, answer, requests: Mutex::default() })
+    }
+
+    /// Those that are not for summaries.
+    fn n_answered(&self) -> usize {
+        self.requests.lock().unwrap().iter().filter(|request| !is_summary_request(request)).count()
+    }
+
+    fn n_summaries(&self) -> usize {
+        self.requests.lock().unwrap().iter().filter(|request| is_summary_request(request)).count()
+    }
+}
+
+fn is_summary_request(request: &Request) -> bool {
+    pi::ai::system_state(&request.messages).prompt().starts_with("You summarise")
+}
+
+fn n_tokens(request: &Request) -> usize {
+    let texts = sent(request).concat().chars().count();
+    let calls = request.messages.iter().map(|message| match &**message {
+        Message::Assistant(answer) => answer.tool_calls().map(|call| call.arguments.to_string().len()).sum(),
+        _ => 0,
+    });
+    let system = pi::ai::system_state(&request.messages).prompt().chars().count();
+    (texts + calls.sum::<usize>() + system).div_ceil(4)
+}
+
+impl Provider for Windowed {
+    fn stream(
+        &self,
+        request: Arc<Request>,
+        cancel: tokio_util::sync::CancellationToken,
+    ) -> pi::ai::EventStream {
+        let n = n_tokens(&request);
+        assert!(self.requests.lock().unwrap().len() < 200, "endless");
+        let answer = if n > self.tokens {
+            FakeAnswer::failed(&format!(
+                "400: request ({n} tokens) exceeds the available context size ({} tokens)",
+                self.tokens
+            ))
+        } else if is_summary_request(&request) {
+            FakeAnswer::of_text("THE SUMMARY")
+        } else {
+            (self.answer)(self.n_answered())
+        };
+        self.requests.lock().unwrap().push(Arc::clone(&request));
+        FakeProvider::new([answer]).stream(request, cancel)
+    }
+}
+
+fn windowed(provider: &Arc<Windowed>, configured: usize) -> SessionBench {
+    let model = json!({"id": "m-1", "contextWindow": configured, "maxTokens": 4_096});
+    let acme = json!({"baseUrl": "http://127.0.0.1:1", "api": "openai-completions", "models": [model]});
+    let provider: Arc<dyn Provider> = provider.clone();
+    SessionBench::new([]).acme(acme).answered_by(provider).settings(json!({"retry": {"maxRetries": 0}}))
+}
+
+/// Asks six questions in sessions that continue each other; each answer has `n_filler` pairs of words.
+async fn six_turns(configured: usize, real: usize, answer: fn(usize) -> FakeAnswer) -> usize {
+    let provider = Windowed::new(real, answer);
+    let bench = windowed(&provider, configured);
+    let mut path: Option<std::path::PathBuf> = None;
+    for turn in 0..6 {
+        let mut session = match &path {
+            None => bench.start().await,
+            Some(path) => bench.resume(path).await,
+        };
+        let lines = session.ask(&format!("question {turn}")).await;
+        assert!(!lines.iter().any(|line| line.contains("no longer fits")), "{configured}/{real}: {lines:?}");
+        let disk = session.on_disk();
+        let last = disk.iter().rfind(|line| line.starts_with("answer")).unwrap();
+        assert!(last.starts_with("answer filler"), "{configured}/{real}: {last}");
+        path = Some(session.path());
+        session.shut_down().await;
+    }
+    provider.n_summaries()
+}
+
+#[tokio::test]
+async fn every_window_from_4k_up_is_compacted_before_it_is_too_late() {
+    fn of_16k(_: usize) -> FakeAnswer {
+        FakeAnswer::of_text(&"filler ".repeat(16_000 * 4 / 4 / 7))
+    }
+    fn of_8k(_: usize) -> FakeAnswer {
+        FakeAnswer::of_text(&"filler ".repeat(8_000 * 4 / 4 / 7))
+    }
+    fn of_4k(_: usize) -> FakeAnswer {
+        FakeAnswer::of_text(&"filler ".repeat(4_096 * 4 / 4 / 7))
+    }
+    for (configured, real, answer) in [
+        (128_000, 16_000, of_16k as fn(usize) -> FakeAnswer),
+        (16_000, 16_000, of_16k),
+        (8_192, 8_192, of_8k),
+        (16_000, 8_000, of_8k),
+        (20_000, 8_000, of_8k),
+        (128_000, 8_000, of_8k),
+        (4_096, 4_096, of_4k),
+        (32_000, 4_096, of_4k),
+    ] {
+        let n_summaries = six_turns(configured, real, answer).await;
+        assert!((1..=8).contains(&n_summaries), "{configured}/{real}: {n_summaries}");
+    }
+}
+
+/// Reads eight thousand characters twelve times, then ends.
+fn twelve_steps(n: usize) -> FakeAnswer {
+    match n {
+        0..12 => FakeAnswer::new().tool_call(&format!("c{n}"), "read", json!({"path": "eight-kb"})),
+        _ => FakeAnswer::of_text("done"),
+    }
+}
+
+#[tokio::test]
+async fn run_of_large_results_ends_in_every_window() {
+    for (configured, real) in [
+        (16_000, 16_000),
+        (8_000, 8_000),
+        (20_000, 8_000),
+        (128_000, 8_000),
+        (128_000, 16_000),
+        (32_000, 32_000),
+    ] {
+        let provider = Windowed::new(real, twelve_steps);
+        let bench = windowed(&provider, configured).builtin_tools();
+        fs::write(bench.path("work").join("eight-kb"), "r".repeat(8_000)).unwrap();
+        let mut session = bench.start().await;
+        session.ask("do it").await;
+        let disk = session.on_disk();
+        assert!(disk.contains(&"answer done".to_owned()), "{configured}/{real}: {:?}", disk.last());
+        let n_summaries = provider.n_summaries();
+        let most = if real < 10_000 { 8 } else { 2 };
+        assert!(n_summaries <= most, "{configured}/{real}: {n_summaries}");
+    }
+}
+
+#[tokio::test]
+async fn result_larger_than_its_share_is_sent_as_head_and_tail_and_kept_whole() {
+    fn reads(n: usize) -> FakeAnswer {
+        match n {
+            0 => FakeAnswer::new().tool_call("c", "read", json!({"path": "large"})),
+            _ => FakeAnswer::of_text("done"),
+        }
+    }
+    for (configured, real) in [(8_000, 8_000), (16_000, 16_000), (128_000, 8_000)] {
+        let provider = Windowed::new(real, reads);
+        let bench = windowed(&provider, configured).builtin_tools();
+        let text = (0..5_000).map(|n| format!("line {n}\n")).collect::<String>();
+        fs::write(bench.path("work").join("large"), text).unwrap();
+        let mut session = bench.start().await;
+        session.ask("read it").await;
+        assert!(session.on_disk().contains(&"answer done".to_owned()), "{configured}/{real}");
+        let requests = provider.requests.lock().unwrap().clone();
+        assert_eq!(provider.n_summaries(), 0, "it fits without a compaction");
+        let sent = sent(requests.last().unwrap()).concat();
+        assert!(sent.contains("line 0\n") && sent.contains("characters omitted here"), "{sent}");
+        let stored = fs::read_to_string(session.path()).unwrap();
+        assert!(stored.contains("line 1500\\n") && !stored.contains("characters omitted here"));
+    }
+}
+
+#[tokio::test]
+async fn answer_that_ends_at_a_limit_lowered_by_the_window_is_repeated_after_a_compaction() {
+    // The conversation leaves less room in the window of 8,000 tokens than the model's limit of 4,096.
+    let model = json!({"id": "m-1", "contextWindow": 8_000, "maxTokens": 4_096});
+    let acme = json!({"baseUrl": "http://127.0.0.1:1", "api": "openai-completions", "models": [model]});
+    let long = "x".repeat(8_000);
+    let answers = [
+        vec![FakeAnswer::of_text(&long), FakeAnswer::of_text(&long)],
+        vec![FakeAnswer::of_text("I").stop(StopReason::Length)],
+        texts(["S", "whole"]),
+    ];
+    let bench = SessionBench::new(answers.concat()).acme(acme);
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let lines = session.ask("three").await;
+    assert!(lines.contains(&"compaction start Overflow".to_owned()), "{lines:?}");
+    assert_eq!(session.on_disk().last().unwrap(), "answer whole");
+    for request in bench.provider.requests() {
+        assert!(pi::ai::answer_limit(&request) >= 1_000, "no limit that helps nobody");
+    }
+}
+
+#[tokio::test]
+async fn window_named_in_a_refusal_counts_from_then_on() {
+    let too_long = FakeAnswer::failed("400: prompt is too long: 9000 tokens > 5000 maximum");
+    let model = json!({"id": "m-1", "contextWindow": 100_000});
+    let acme = json!({"baseUrl": "http://127.0.0.1:1", "api": "openai-completions", "models": [model]});
+    let answers = [texts(["1", "2"]), vec![too_long], texts(["S", "3"])].concat();
+    let bench = SessionBench::new(answers).acme(acme);
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let lines = session.ask("three").await;
+    assert!(lines.iter().any(|line| line.contains("has 5000 tokens here, not 100000")), "{lines:?}");
+    assert_eq!(session.handle.state().model.context_window, 5_000);
+    assert_eq!(session.on_disk().last().unwrap(), "answer 3");
+}
+
+#[tokio::test]
+async fn prompt_to_be_kept_is_in_every_request_word_for_word() {
+    let bench = bench(texts(["1", "2", "S1", "3", "S2", "4"]));
+    let mut session = bench.start().await;
+    session.request(SessionCommand::KeepNextPrompt).await.unwrap();
+    session.ask("the task, in my own words").await;
+    session.ask("two").await;
+    assert!(session.handle.state().pinned.is_empty(), "nothing is stored before it is needed");
+    compact(&mut session, None).await;
+    session.ask("three").await;
+    compact(&mut session, None).await;
+    session.ask("four").await;
+    for at in [3, 5] {
+        let request = sent(&bench.provider.requests()[at]).concat();
+        assert!(request.contains("the task, in my own words"), "{request}");
+    }
+}
+
 #[tokio::test]
 async fn plans_are_those_of_the_original() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions/compacted");
@@ -680,8 +961,11 @@ async fn plans_are_those_of_the_original() {
     for plan in plans {
         let settings =
             json!({ "compaction": { "keepRecentTokens": plan["keepRecentTokens"], "reserveTokens": 100 } });
-        // The window is small, so these are summarised in portions.
-        let bench = SessionBench::new(vec![FakeAnswer::of_text("a part"); 20]).settings(settings);
+        // A small window would keep less.
+        let model = json!({"id": "m-1", "contextWindow": 100_000});
+        let acme = json!({"baseUrl": "http://127.0.0.1:1", "api": "openai-completions", "models": [model]});
+        let answers = vec![FakeAnswer::of_text("a part"); 20];
+        let bench = SessionBench::new(answers).settings(settings).acme(acme);
         let text = fs::read_to_string(folder.join(plan["session"].as_str().unwrap())).unwrap();
         // The file of the bench has a header of its own.
         let path = bench.session_file(text.split_once('\n').unwrap().1);

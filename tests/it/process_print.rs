@@ -1143,3 +1143,100 @@ fn certificates_of_the_program_serve_where_the_system_has_none() {
     let stderr = text(&command.output().unwrap().stderr);
     assert!(stderr.contains("127.0.0.1:1") && !stderr.contains("cannot be built"), "{stderr}");
 }
+
+// Endings without an answer.
+
+const EMPTY: &str = "pi: The model returned an empty answer.\n";
+
+fn thinking_only() -> String {
+    [chat::chunk(&json!({"reasoning_content": "hm"}), None), chat::end("stop")].concat()
+}
+
+/// A call whose arguments the output limit cut off.
+fn cut_call() -> String {
+    let function = json!({"name": "write", "arguments": "{\"path\": \"f\", \"content\": \"abc"});
+    let call = json!({"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": function}]});
+    [chat::chunk(&call, None), chat::end("length")].concat()
+}
+
+/// Runs it with these answers; returns the exit code, standard output, standard error and the number of requests.
+async fn ran_with(args: &[&str], answers: &[String]) -> (Option<i32>, String, String, usize) {
+    let server = SseServer::start(answers.iter().map(Reply::sse)).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(args);
+    let output = output(command).await;
+    (output.status.code(), text(&output.stdout), text(&output.stderr), server.requests().len())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn empty_answer_is_requested_once_more_and_then_has_an_exit_code() {
+    let call = chat::calls(&[("bash", json!({"command": "true"}))]);
+    let blank = || chat::text(" \n");
+    for (answers, sentence) in [
+        (vec![chat::end("stop"), chat::end("stop")], EMPTY),
+        (vec![blank(), blank()], EMPTY),
+        (
+            vec![thinking_only(), thinking_only()],
+            "pi: The model stopped after thinking, without an answer.\n",
+        ),
+        (vec![call, chat::end("stop"), chat::end("stop")], EMPTY),
+    ] {
+        let (code, _, stderr, n_requests) = ran_with(&["-p", "go"], &answers).await;
+        assert_eq!((code, stderr.as_str(), n_requests), (Some(5), sentence, answers.len()));
+        let (code, stdout, stderr, n_requests) = ran_with(&["--mode", "json", "go"], &answers).await;
+        assert_eq!((code, stderr.as_str(), n_requests), (Some(5), sentence, answers.len()));
+        assert!(stdout.lines().last().unwrap().contains("agent_settled"), "{stdout}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answer_after_an_empty_one_is_a_success() {
+    let answers = [chat::end("stop"), chat::text("here")];
+    let (code, stdout, stderr, n_requests) = ran_with(&["-p", "go"], &answers).await;
+    assert_eq!((code, stdout.as_str(), stderr.as_str(), n_requests), (Some(0), "here\n", "", 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_cut_off_three_times_end_the_run() {
+    let answers = [cut_call(), cut_call(), cut_call(), chat::text("never")];
+    for args in [vec!["-p", "go"], vec!["--mode", "json", "go"]] {
+        let (code, _, stderr, n_requests) = ran_with(&args, &answers).await;
+        assert_eq!((code, n_requests), (Some(5), 3), "{stderr}");
+        assert!(stderr.contains("pi: the model cannot finish a call within "), "{stderr}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_first_of_two_prompts_is_reported() {
+    let refused = Reply::status(400, &[], r#"{"error":{"message":"no such thing"}}"#);
+    let server = SseServer::start([refused, Reply::sse(chat::text("two"))]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "one", "two"]);
+    let output = output(command).await;
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), "two\n"));
+    assert!(text(&output.stderr).contains("no such thing"), "{}", text(&output.stderr));
+
+    let cut = [chat::delta("half"), chat::end("length")].concat();
+    let (code, stdout, stderr, _) = ran_with(&["-p", "one", "two"], &[cut, chat::text("two")]).await;
+    assert_eq!((code, stdout.as_str()), (Some(1), "two\n"));
+    assert_eq!(stderr, "pi: the answer was truncated at the output token limit\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn task_survives_the_compaction_of_a_run() {
+    let call = chat::calls(&[("bash", json!({"command": "true"}))]);
+    let too_long =
+        Reply::status(400, &[], r#"{"error":{"message":"prompt is too long: 9000 tokens > 8000 maximum"}}"#);
+    let replies =
+        [Reply::sse(call), too_long, Reply::sse(chat::text("SUMMARY")), Reply::sse(chat::text("done"))];
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "my very own words"]);
+    let output = output(command).await;
+    assert_eq!(text(&output.stdout), "done\n", "{}", text(&output.stderr));
+    let last = server.requests()[3].body["messages"].to_string();
+    assert!(last.contains("SUMMARY") && last.contains("my very own words"), "{last}");
+}

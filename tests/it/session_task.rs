@@ -511,7 +511,9 @@ async fn a_prompt_that_was_paid_for_again_is_named() {
         FakeAnswer::of_text("3").usage(cached(0, 90_200)),
     ];
     for shown in [true, false] {
-        let bench = SessionBench::new(answers.clone()).settings(json!({"showCacheMissNotices": shown}));
+        // The counts are above those of the window.
+        let settings = json!({"showCacheMissNotices": shown, "compaction": {"enabled": false}});
+        let bench = SessionBench::new(answers.clone()).settings(settings);
         let mut session = bench.start().await;
         let mut notices = Vec::new();
         for text in ["a", "b", "c"] {
@@ -1317,7 +1319,7 @@ async fn a_session_file_deleted_while_open_is_written_anew_and_that_is_said() {
 
 #[tokio::test]
 async fn a_large_session_is_shown_by_its_end_first() {
-    let bench = SessionBench::new(texts(["ok"]));
+    let bench = SessionBench::new(texts(["ok"])).settings(json!({"compaction": {"enabled": false}}));
     let filler = "x".repeat(1_000);
     let line = |at: usize| {
         let parent = if at == 0 { "null".to_owned() } else { format!("\"e{}\"", at - 1) };

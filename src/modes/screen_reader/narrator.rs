@@ -46,6 +46,8 @@ pub(super) struct Narrator {
     output: String,
     /// The last answer with text, as the model gave it.
     last_answer: String,
+    /// Why the last answer has nothing to read, until it is certain that it is not requested again.
+    remark: Option<&'static str>,
     /// Whether a question of the session waits for its answer.
     is_asking: bool,
     /// Whether the last answer ended with an error, which was read out.
@@ -111,15 +113,23 @@ impl Narrator {
                 NoticeLevel::Error => format!("Error: {text}"),
             }),
             SessionEvent::Ended { reason } => one(format!("Error: the session stopped: {reason}")),
+            SessionEvent::EntryAppended(entry) => {
+                if matches!(entry.body, EntryBody::ContextEdit(_)) {
+                    self.remark = None;
+                }
+                Vec::new()
+            }
             SessionEvent::Settled { aborted } => {
                 self.leaving.clear();
-                one(match aborted {
+                let mut lines = self.take_remark();
+                lines.extend(one(match aborted {
                     // It asks whether to continue.
                     _ if self.is_asking => "The agent waits for your answer.",
                     true => "Interrupted. Your turn.",
                     false if self.has_failed => "Your turn.",
                     false => "Done. Your turn.",
-                })
+                }));
+                lines
             }
             SessionEvent::QueueReturned(taken) => {
                 for prompt in taken.steering.iter().chain(&taken.follow_up) {
@@ -137,7 +147,6 @@ impl Narrator {
             | SessionEvent::BranchSummaryStarted
             | SessionEvent::HandoffEnded { aborted: false, .. }
             | SessionEvent::BranchSummaryEnded { .. }
-            | SessionEvent::EntryAppended(_)
             | SessionEvent::SettingsChanged { .. }
             | SessionEvent::ProjectChanged => Vec::new(),
             SessionEvent::Question(_) | SessionEvent::QuestionClosed { .. } => {
@@ -247,8 +256,13 @@ impl Narrator {
         }
     }
 
+    fn take_remark(&mut self) -> Vec<String> {
+        self.remark.take().map(str::to_owned).into_iter().collect()
+    }
+
     fn on_answer(&mut self, answer: &AssistantMessage) -> Vec<String> {
-        let mut lines = self.rest_of_text();
+        let mut lines = self.take_remark();
+        lines.extend(self.rest_of_text());
         let text = text_of(answer);
         if self.texts.is_empty() {
             // It did not arrive in pieces.
@@ -266,7 +280,7 @@ impl Narrator {
                 lines.push("Warning: the answer was truncated at its length limit.".to_owned());
             }
             StopReason::Stop | StopReason::ToolUse => {
-                lines.extend(empty_answer_text(answer).map(str::to_owned));
+                self.remark = empty_answer_text(answer);
             }
             StopReason::Aborted | StopReason::Deferred | StopReason::Pending => {}
         }
@@ -533,12 +547,17 @@ mod tests {
         let mut end = |content: serde_json::Value| {
             let answer = json!({ "role": "assistant", "content": content, "stopReason": "stop" });
             let answer: AssistantMessage = serde_json::from_value(answer).unwrap();
-            say(&mut narrator, AgentEvent::MessageEnd(Arc::new(answer.into())))
+            let mut lines = say(&mut narrator, AgentEvent::MessageEnd(Arc::new(answer.into())));
+            // It may be requested again until the session has settled.
+            let settled = SessionEvent::Settled { aborted: false };
+            lines.extend(narrator.on_event(&settled, &Deliveries::new().state));
+            lines
         };
         let thinking = json!({ "type": "thinking", "thinking": "Hm." });
-        assert_eq!(end(json!([])), ["The model returned an empty answer."]);
-        assert_eq!(end(json!([thinking])), ["The model stopped after thinking, without an answer."]);
-        assert_eq!(end(json!([thinking, { "type": "text", "text": "Yes." }])), ["Yes."]);
+        let done = "Done. Your turn.";
+        assert_eq!(end(json!([])), ["The model returned an empty answer.", done]);
+        assert_eq!(end(json!([thinking])), ["The model stopped after thinking, without an answer.", done]);
+        assert_eq!(end(json!([thinking, { "type": "text", "text": "Yes." }])), ["Yes.", done]);
     }
 
     #[test]
@@ -708,7 +727,7 @@ mod tests {
             session.event(SessionEvent::Settled { aborted: false })
         };
         assert_eq!(end(StopReason::Error), ["Your turn."]);
-        assert_eq!(end(StopReason::Stop), ["Done. Your turn."]);
+        assert_eq!(end(StopReason::Stop), ["The model returned an empty answer.", "Done. Your turn."]);
     }
 
     #[test]

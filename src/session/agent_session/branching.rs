@@ -125,7 +125,7 @@ impl<'s> Branching<'s> {
         // It was there when it was looked for, and entries do not go away.
         session.log.move_leaf(departure.leaf.as_ref());
         session.cache.on_prefix_change("the session continued at another entry");
-        if let Some(Summary { text, usage }) = summary {
+        if let Some(Summary { text, usage, .. }) = summary {
             session.cache.on_summary();
             let cost_usd = usage.cost.total;
             session.append(EntryBody::BranchSummary(Box::new(BranchSummary {

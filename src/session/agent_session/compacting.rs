@@ -1,18 +1,17 @@
 //! Starts compactions and stores their summaries.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::ai::{self, AssistantMessage, Extra, Model, StopReason, SystemState, Usage};
+use crate::ai::{self, AssistantMessage, Extra, StopReason, SystemState, Usage};
 
 use super::super::cache_warming::NotWarmed;
 use super::super::command::Reply;
 use super::super::compaction::{
-    self, CompactionPlan, NothingToCompact, PlanLimits, Summarizer, Summary, SummaryError, context_tokens,
+    self, CompactionPlan, NothingToCompact, PlanAim, Summarizer, Summary, SummaryError, context_tokens,
     context_tokens_up_to,
 };
+use super::super::endings::AfterCalls;
 use super::super::event::{CompactionReason, NoticeLevel, SessionEvent, SummarySource};
 use super::super::handle::SessionError;
 use super::super::projection;
@@ -25,6 +24,7 @@ use super::AgentSession;
 use super::budgeting::Budgeting;
 use super::reviewing::Reviewing;
 use super::summaries::{ActiveSummary, SummaryPurpose, summarizer};
+use super::window_fit;
 
 /// What a summary that is being written is going to replace.
 pub(super) struct ActiveCompaction {
@@ -104,9 +104,11 @@ impl<'s> Compacting<'s> {
             return Err(Refusal::Working.into());
         }
         let prepared =
-            self.prepare(CompactionReason::Manual).await.map_err(|unprepared| match unprepared {
-                Unprepared::Nothing(nothing) => Refusal::from(nothing).into(),
-                Unprepared::NoKey(error) => error,
+            self.prepare(CompactionReason::Manual, PlanAim::Manual).await.map_err(|unprepared| {
+                match unprepared {
+                    Unprepared::Nothing(nothing) => Refusal::from(nothing).into(),
+                    Unprepared::NoKey(error) => error,
+                }
             })?;
         let begun = Begun { reason: CompactionReason::Manual, focus, with_review };
         self.start(prepared, begun, AfterCompaction::Queue);
@@ -116,18 +118,20 @@ impl<'s> Compacting<'s> {
     /// Compacts if the window is nearly full. Otherwise, or if there is nothing to compact,
     /// returns `then`.
     pub(super) async fn start_if_full(&mut self, then: AfterCompaction) -> Option<AfterCompaction> {
-        let settings = self.session.settings.get();
-        let policy = &settings.values.compaction;
-        let model = self.session.model.model();
-        let budget = policy.budget(&model.reference());
-        let limit = model.context_window.saturating_sub(budget.reserve_tokens);
-        if !policy.enabled || model.context_window == 0 || limit == 0 {
+        let limits = window_fit::plan_limits(self.session, &SystemState::default());
+        let limit = limits.threshold();
+        if !self.is_enabled() || limit == 0 {
             return Some(then);
         }
-        if context_tokens_up_to(&mut self.session.log.context(), limit) <= limit {
+        let tokens = context_tokens_up_to(&mut self.session.log.context(), limit, limits.result_tokens());
+        if tokens <= limit {
             return Some(then);
         }
-        self.try_start(CompactionReason::Threshold, then).await
+        self.try_start(CompactionReason::Threshold, PlanAim::Threshold, then).await
+    }
+
+    fn is_enabled(&self) -> bool {
+        self.session.settings.get().values.compaction.enabled
     }
 
     /// Compacts before the next request of a run if the window is nearly full.
@@ -135,37 +139,64 @@ impl<'s> Compacting<'s> {
         if paused.run.cancel.is_cancelled() {
             return self.resume(paused, false);
         }
+        let session = &mut *self.session;
+        if session.endings.after_calls(session.model.allows_longer_answers()) == AfterCalls::GiveUp {
+            return self.give_up(paused);
+        }
+        let is_cut = session.endings.is_cut_call() && session.fit.was_limit_lowered();
         let then = AfterCompaction::Request(Box::new(paused));
-        if let Some(AfterCompaction::Request(paused)) = self.start_if_full(then).await {
+        let left = if is_cut && self.is_enabled() {
+            let aim = PlanAim::Overflow { n_before: 0 };
+            self.try_start(CompactionReason::Overflow, aim, then).await
+        } else {
+            self.start_if_full(then).await
+        };
+        if let Some(AfterCompaction::Request(paused)) = left {
             self.resume(*paused, false);
         }
+    }
+
+    /// Ends a run whose calls are cut off again and again.
+    fn give_up(&mut self, paused: PausedRun) {
+        let limit = self.session.fit.answer_limit().unwrap_or_default();
+        let text = format!(
+            "the model cannot finish a call within {limit} tokens, its output limit; \
+             let it write in smaller steps, or raise the limit"
+        );
+        self.session.outbox.notice(NoticeLevel::Error, text);
+        self.resume_with(paused, false, true);
     }
 
     /// Continues a run that waits for its next request, with the messages that are left after
     /// a compaction if it was `compacted`.
     fn resume(&mut self, paused: PausedRun, compacted: bool) {
+        self.resume_with(paused, compacted, false);
+    }
+
+    fn resume_with(&mut self, paused: PausedRun, compacted: bool, stop: bool) {
         let session = &mut *self.session;
         let PausedRun { run, said, reply } = paused;
-        let messages = compacted.then(|| projection::messages(&session.log.context_branch()));
+        let messages = match compacted {
+            true => Some(window_fit::request_messages(session)),
+            false => window_fit::shortened_messages(session, &said),
+        };
         let said = messages.as_deref().map_or(said, ai::system_state);
+        let change = RequestChange { stop, ..session.next_request(&said, messages) };
         // The loop may already be gone.
-        drop(reply.send(session.next_request(&said, messages)));
+        drop(reply.send(change));
         session.run.on_start(run);
         if session.outbox.snapshot().phase != session.run.phase() {
             session.publish();
         }
     }
 
-    /// Compacts because a request or its answer did not fit, and then repeats it, once
-    /// per prompt. Returns whether a compaction started.
+    /// Compacts because a request or its answer did not fit, and then repeats it. Each attempt of a
+    /// prompt gives up more. Returns whether one began.
     pub(super) async fn recover(&mut self, answer: &AssistantMessage) -> bool {
-        let model = self.session.model.model();
-        if !self.session.settings.get().values.compaction.enabled
-            || !(ai::is_overflow(answer, model.context_window) || was_cut_off_by_the_window(answer, model))
-            || !self.session.run.take_overflow_recovery()
-        {
+        if !self.is_enabled() || !window_fit::is_overflow(self.session, answer) {
             return false;
         }
+        let Some(n_before) = self.session.fit.take_recovery() else { return false };
         // A complete answer stays; a failed one is hidden and requested again.
         let then = if answer.stop_reason == StopReason::Stop {
             AfterCompaction::Queue
@@ -175,15 +206,24 @@ impl<'s> Compacting<'s> {
             }
             AfterCompaction::Retry
         };
-        self.try_start(CompactionReason::Overflow, then).await.is_none()
+        match self.try_start(CompactionReason::Overflow, PlanAim::Overflow { n_before }, then).await {
+            None => true,
+            // Nothing can be summarised, but results may still be shortened.
+            Some(AfterCompaction::Retry) if window_fit::halve_results(self.session) => {
+                self.session.retry().await;
+                true
+            }
+            Some(_) => false,
+        }
     }
 
     async fn try_start(
         &mut self,
         reason: CompactionReason,
+        aim: PlanAim,
         then: AfterCompaction,
     ) -> Option<AfterCompaction> {
-        match self.prepare(reason).await {
+        match self.prepare(reason, aim).await {
             Ok(prepared) => {
                 self.start(prepared, Begun { reason, focus: None, with_review: false }, then);
                 return None;
@@ -200,18 +240,19 @@ impl<'s> Compacting<'s> {
     async fn prepare(
         &mut self,
         reason: CompactionReason,
+        aim: PlanAim,
     ) -> Result<(CompactionPlan, u64, Summarizer), Unprepared> {
         let session = &mut *self.session;
-        let model = Arc::clone(session.model.model());
-        let settings = session.settings.get();
-        let budget = settings.values.compaction.budget(&model.reference());
-        let limits = PlanLimits {
-            keep_recent: budget.keep_recent_tokens,
-            window: model.context_window,
-            reserve: budget.reserve_tokens,
-        };
-        let plan = compaction::plan_of(&mut session.log.context(), limits).map_err(Unprepared::Nothing)?;
-        let tokens_before = context_tokens_up_to(&mut session.log.context(), model.context_window);
+        let window = session.model.model().context_window;
+        let system = projection::messages(&session.log.context().system());
+        let limits = window_fit::plan_limits(session, &ai::system_state(&system));
+        let mut plan =
+            compaction::plan_of(&mut session.log.context(), limits, aim).map_err(Unprepared::Nothing)?;
+        if window_fit::pin_task(session) {
+            plan =
+                compaction::plan_of(&mut session.log.context(), limits, aim).map_err(Unprepared::Nothing)?;
+        }
+        let tokens_before = context_tokens_up_to(&mut session.log.context(), window, limits.result_tokens());
         let summarizer =
             summarizer(session, SummarySource::Compaction(reason)).await.map_err(Unprepared::NoKey)?;
         Ok((plan, tokens_before, summarizer))
@@ -226,7 +267,9 @@ impl<'s> Compacting<'s> {
         self.session.cache.stop(NotWarmed::Changed);
         let cancel = summarizer.cancel.clone();
         let planned = plan.clone();
-        let task = tokio::spawn(async move { summarizer.summarize(&planned, focus.as_deref()).await });
+        let is_needed = reason == CompactionReason::Overflow;
+        let task =
+            tokio::spawn(async move { summarizer.summarize(&planned, focus.as_deref(), is_needed).await });
         let plan = Box::new(plan);
         let purpose =
             SummaryPurpose::Compaction(ActiveCompaction { plan, tokens_before, reason, with_review, then });
@@ -242,6 +285,13 @@ impl<'s> Compacting<'s> {
         let error = match summary {
             Ok(summary) => {
                 Budgeting::of(self.session).on_usage(&summary.usage);
+                if let Some(error) = &summary.replaced {
+                    let text = format!(
+                        "there is no summary: {error}. The beginning of the conversation was cut off, and an \
+                         excerpt takes its place; the session still has all of it"
+                    );
+                    self.session.outbox.notice(NoticeLevel::Warning, text);
+                }
                 if with_review {
                     let draft = self.draft(&plan, summary, tokens_before);
                     Reviewing::of(self.session).on_drafted(draft);
@@ -352,16 +402,6 @@ struct Begun {
     reason: CompactionReason,
     focus: Option<String>,
     with_review: bool,
-}
-
-/// Whether an answer was truncated by the window, not by a limit of the
-/// model or the user.
-fn was_cut_off_by_the_window(answer: &AssistantMessage, model: &Model) -> bool {
-    let used = answer.usage.prompt_tokens().saturating_add(answer.usage.output);
-    answer.stop_reason == StopReason::Length
-        && answer.usage.output < model.max_tokens
-        && model.context_window > 0
-        && used >= model.context_window - model.context_window / 10
 }
 
 /// Why a compaction did not start.

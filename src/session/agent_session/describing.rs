@@ -2,6 +2,7 @@
 
 use crate::ai::SystemState;
 
+use super::super::compaction::reserve;
 use super::super::context_report::{ContextInput, ContextReport};
 use super::super::run;
 use super::AgentSession;
@@ -26,7 +27,7 @@ pub(super) fn context_report(session: &mut AgentSession) -> ContextReport {
         branch: &branch,
         counted: state.context.counted(),
         window: model.context_window,
-        reserve: compaction.enabled.then(|| compaction.budget(&model.reference()).reserve_tokens),
+        reserve: compaction.enabled.then(|| reserve(compaction.budget(&model.reference()), model)),
         n_pinned: state.pinned.len(),
     })
 }

@@ -3,7 +3,7 @@
 //!
 //! [`AgentSession`] dispatches to parts that own their fields and rules: `session_log`
 //! the file, `prompt_queue` what waits, `held_prompts` what waits for trust,
-//! `model_control` the selection, `run_state` what goes on, `prompt_cache` what the provider caches, `project` the folder and its
+//! `model_control` the selection, `run_state` what goes on, `window_fit` what keeps requests within the window, `prompt_cache` what the provider caches, `project` the folder and its
 //! trust, `session_settings` the settings, `session_tools` what the model may call,
 //! `outbox` events and snapshot. What takes several of them is in `running`, `opening` and `warming`. Policies are elsewhere
 //! (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows
@@ -30,6 +30,7 @@ mod session_settings;
 mod session_tools;
 mod summaries;
 mod warming;
+mod window_fit;
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -48,6 +49,7 @@ use crate::util::panics::panic_text;
 use super::budget::Budget;
 use super::cache_warming::NotWarmed;
 use super::command::{PromptDraft, Reply, Scope, SessionCommand, WhenBusy};
+use super::endings::Endings;
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::from_settings::setting_change;
 use super::handle::{Envelope, SessionError, SessionHandle};
@@ -80,6 +82,7 @@ use session_log::{LogInput, SessionLog};
 use session_settings::SessionSettings;
 use session_tools::SessionTools;
 use warming::Warming;
+use window_fit::WindowFit;
 
 /// Number of entries that are shown when a session is opened.
 const TAIL_ENTRIES: usize = 400;
@@ -139,6 +142,8 @@ struct AgentSession {
     settings: SessionSettings,
     model: ModelControl,
     run: RunState,
+    fit: WindowFit,
+    endings: Endings,
     cache: PromptCache,
     project: Project,
     tools: SessionTools,
@@ -177,6 +182,8 @@ impl AgentSession {
             cache: PromptCache::new(Arc::clone(&services), settings.clone(), outbox.clone()),
             settings: SessionSettings::new(settings, outbox.clone()),
             run: RunState::new(outbox.clone()),
+            fit: WindowFit::default(),
+            endings: Endings::default(),
             project: Project::new(Arc::clone(&services), opened.cwd, opened.project, outbox.clone()),
             tools: SessionTools::new(opened.tools, outbox.clone()),
             bash: UserBash::new(outbox.clone()),
@@ -258,6 +265,7 @@ impl AgentSession {
                 self.held.extend(prompts);
                 HeldPrompts::release(self).await;
             }
+            SessionCommand::KeepNextPrompt => self.fit.keep_next_prompt(),
             SessionCommand::DeliverNow => {
                 if self.queue.deliver_now() {
                     self.run.skip_wait();

@@ -1,5 +1,6 @@
 //! The session's model and thinking level.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ai::{self, Credential, Model, ScopedModel, StreamOptions, ThinkingLevel, UnmatchedPattern};
@@ -29,6 +30,8 @@ pub(super) struct ModelControl {
     own_patterns: Option<Vec<String>>,
     /// Whether the selection has changed since the last run began.
     changed: bool,
+    /// Windows that services named in errors, by `provider/id`.
+    windows: HashMap<String, u64>,
     /// Whether the user was warned that a subscription pays.
     warned_of_extra_usage: bool,
     settings: LiveSettings,
@@ -75,6 +78,7 @@ impl ModelControl {
             unmatched,
             own_patterns: None,
             changed: false,
+            windows: HashMap::new(),
             warned_of_extra_usage: false,
             settings,
             services,
@@ -153,7 +157,7 @@ impl ModelControl {
     pub(super) fn updated(&self) -> Option<Selection> {
         let model = self.model();
         let known = self.services.catalog.get().get(&model.provider, &model.id).cloned();
-        let known = known.filter(|known| known != model)?;
+        let known = known.map(|known| self.with_window(known)).filter(|known| known != model)?;
         Some(Selection { model: known, ..self.selection.clone() })
     }
 
@@ -172,7 +176,31 @@ impl ModelControl {
 
     /// Like [`Self::select`], for a session that is being opened.
     pub(super) fn replace(&mut self, selection: Selection) {
-        self.selection = selection;
+        let model = self.with_window(Arc::clone(&selection.model));
+        self.selection = Selection { model, ..selection };
+    }
+
+    /// Records that the window of the current model has `window` tokens at most. `false` if that is
+    /// nothing new.
+    pub(super) fn limit_window(&mut self, window: u64) -> bool {
+        let model = Arc::clone(self.model());
+        if model.context_window != 0 && model.context_window <= window {
+            return false;
+        }
+        self.windows.insert(model.reference(), window);
+        self.replace(self.selection.clone());
+        self.changed = true;
+        true
+    }
+
+    /// The model with the window that its service named, if that is smaller.
+    fn with_window(&self, model: Arc<Model>) -> Arc<Model> {
+        match self.windows.get(&model.reference()) {
+            Some(window) if model.context_window == 0 || *window < model.context_window => {
+                Arc::new(Model { context_window: *window, ..Model::clone(&model) })
+            }
+            _ => model,
+        }
     }
 
     /// Records that a run starts with the current selection. Warns once if Anthropic may bill it
@@ -189,12 +217,20 @@ impl ModelControl {
 
     /// The changes for the next request of a run, if the selection changed since it began.
     pub(super) fn changed(&self, session_id: &str) -> Option<(Arc<Model>, StreamOptions)> {
+        self.changed.then(|| self.selected(session_id))
+    }
+
+    /// The current model, and its options.
+    pub(super) fn selected(&self, session_id: &str) -> (Arc<Model>, StreamOptions) {
         let (model, thinking) = (Arc::clone(self.model()), self.selection.thinking());
-        if !self.changed {
-            return None;
-        }
         let options = self.services.options(&self.settings.get().values, &model, thinking, session_id);
-        Some((model, options))
+        (model, options)
+    }
+
+    /// Whether the model allows longer answers than the settings.
+    pub(super) fn allows_longer_answers(&self) -> bool {
+        let (model, options) = self.selected("");
+        options.max_tokens.is_some_and(|limit| limit < model.max_tokens)
     }
 
     /// Chooses the models to cycle through for this session.

@@ -8,6 +8,7 @@ use crate::config::Trust;
 use super::super::cache_warming::NotWarmed;
 use super::super::command::Reply;
 use super::super::compaction;
+use super::super::endings::Endings;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::{self, OpenSession};
@@ -17,6 +18,7 @@ use super::super::store::{EntryBody, SessionMessage};
 use super::super::trace::StepRecorder;
 use super::held_prompts::HeldPrompts;
 use super::session_settings::SessionSettings;
+use super::window_fit::WindowFit;
 use super::{AgentSession, TAIL_ENTRIES};
 
 impl AgentSession {
@@ -62,6 +64,8 @@ impl AgentSession {
         self.model.replace(selection);
         SessionSettings::follow(self);
         self.run.reset();
+        self.fit = WindowFit::default();
+        self.endings = Endings::default();
         self.cache.reset();
         self.steps = StepRecorder::default();
         self.budget.on_session(self.log.store().totals().cost_usd);

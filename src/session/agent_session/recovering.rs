@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::ai::{self, AssistantMessage, Failure, Rejection};
+use crate::ai::{self, AssistantMessage, Failure, Rejection, StopReason};
 
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
@@ -13,6 +13,7 @@ use super::super::repair::{self, RefusedRequest};
 use super::super::store::EntryBody;
 use super::AgentSession;
 use super::compacting::Compacting;
+use super::window_fit;
 
 /// Recovers a session from a failed answer.
 pub(super) struct Recovering<'s> {
@@ -35,6 +36,7 @@ impl<'s> Recovering<'s> {
         }
         let session = &mut *self.session;
         if ai::is_overflow(answer, session.model.model().context_window) {
+            window_fit::learn_window(session, failure.as_ref().and_then(|failure| failure.size.as_ref()));
             if Compacting::of(session).recover(answer).await {
                 return;
             }
@@ -66,6 +68,28 @@ impl<'s> Recovering<'s> {
                 session.settle(false).await;
             }
         }
+    }
+
+    /// Settles after the last of several calls that the output limit cut off. Returns whether it was one.
+    pub(super) async fn gave_up_on_calls(&mut self, answer: &AssistantMessage) -> bool {
+        let is_cut = answer.stop_reason == StopReason::Length && self.session.endings.is_cut_call();
+        if is_cut {
+            self.session.settle(false).await;
+        }
+        is_cut
+    }
+
+    /// Requests an answer once more if the last one is of no use.
+    pub(super) async fn asks_again(&mut self, answer: &AssistantMessage) -> bool {
+        let is_last = self.session.queue.is_empty() && self.session.budget.exceeded().is_none();
+        if !is_last || !self.session.endings.asks_again(answer, self.session.model.allows_longer_answers()) {
+            return false;
+        }
+        if let Some(edit) = self.session.run.hide_answer() {
+            self.session.append(edit);
+        }
+        self.session.retry().await;
+        true
     }
 
     /// Removes the content that the service rejected from the conversation, and retries the

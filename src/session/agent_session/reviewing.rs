@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::ai::Extra;
+use crate::ai::{self, Extra};
 
 use super::super::command::{Reply, SummaryDecision};
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
 use super::super::pins;
+use super::super::projection;
 use super::super::refusal::Refusal;
 use super::super::state::{Phase, SessionState};
 use super::super::store::{EntryBody, EntryId, UsageEntry};
 use super::super::summary_draft::{SummaryDraft, SummaryFile};
 use super::AgentSession;
 use super::compacting::{Compacting, Replacement};
+use super::window_fit;
 
 /// The summary of a session that waits for a decision, with its file.
 pub(super) struct DraftedSummary {
@@ -148,11 +150,13 @@ impl<'s> Reviewing<'s> {
         if let Some(holder) = session.log.store().locked_by() {
             return Err(Refusal::ReadOnly { holder: holder.to_owned() }.into());
         }
+        let system = projection::messages(&session.log.context().system());
+        let max_chars = window_fit::plan_limits(session, &ai::system_state(&system)).quotes_chars();
         let branch = session.log.context().landmarks(&EntryId::new(&draft.first_kept_entry_id));
         let first_kept = draft.first_kept(&branch).filter(|_| draft.fits(&branch));
         let first_kept = first_kept.ok_or(Refusal::StaleSummary)?;
         Compacting::of(session).store(Replacement {
-            quotes: pins::quotes(&branch, first_kept),
+            quotes: pins::quotes(&branch, first_kept, max_chars),
             text: draft.text.trim().to_owned(),
             first_kept_entry_id: draft.first_kept_entry_id.clone(),
             tokens_before: draft.tokens_before,

@@ -3,7 +3,7 @@
 
 use tokio::time::Instant;
 
-use crate::ai::{self, AssistantMessage, StopReason};
+use crate::ai::{self, AssistantMessage};
 
 use super::super::compaction::{Summary, SummaryError};
 use super::super::event::SessionEvent;
@@ -20,8 +20,6 @@ pub(super) struct RunState {
     recovery: Recovery,
     /// Entry of the latest answer of the current run.
     last_answer: Option<EntryId>,
-    /// The conversation was compacted because the current prompt did not fit.
-    overflow_recovered: bool,
     context: ContextUsage,
     outbox: Outbox,
 }
@@ -52,7 +50,6 @@ impl RunState {
             activity: Activity::Idle,
             recovery: Recovery::default(),
             last_answer: None,
-            overflow_recovered: false,
             context: ContextUsage::default(),
             outbox,
         }
@@ -83,9 +80,7 @@ impl RunState {
             }
             Activity::Summarizing(active) => {
                 let summary = (&mut active.task).await;
-                RunInput::Summarized(
-                    summary.unwrap_or_else(|error| Err(SummaryError::Failed(error.to_string()))),
-                )
+                RunInput::Summarized(summary.unwrap_or_else(|error| Err(SummaryError::of_task(&error))))
             }
         }
     }
@@ -102,7 +97,6 @@ impl RunState {
     pub(super) fn prepare(&mut self, is_prompted: bool) -> Again {
         if is_prompted {
             self.recovery.prompted();
-            self.overflow_recovered = false;
         }
         self.recovery.again()
     }
@@ -176,7 +170,6 @@ impl RunState {
         if answer.is_failed() {
             return;
         }
-        self.overflow_recovered &= answer.stop_reason == StopReason::Length;
         let attempt = self.recovery.answered();
         if attempt > 0 {
             self.outbox.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
@@ -236,12 +229,6 @@ impl RunState {
                 None
             }
         }
-    }
-
-    /// Whether a request that did not fit may be repeated after a compaction, which is once
-    /// per prompt. Calling this uses it up.
-    pub(super) fn take_overflow_recovery(&mut self) -> bool {
-        !std::mem::replace(&mut self.overflow_recovered, true)
     }
 
     // Retries and repairs.

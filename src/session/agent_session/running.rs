@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::agent::{AgentEvent, RunOutcome};
-use crate::ai::{self, Credential, Message, StopReason, SystemState};
+use crate::ai::{self, Credential, Message, StopReason, StreamOptions, SystemState};
 
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
@@ -17,16 +17,21 @@ use super::compacting::{AfterCompaction, Compacting, PausedRun};
 use super::opening::estimate_context;
 use super::recovering::Recovering;
 use super::run_state::{RETRY_CANCELLED, RunInput};
-use super::{AgentSession, REPORTS_PER_TURN, summaries};
+use super::{AgentSession, REPORTS_PER_TURN, summaries, window_fit};
 
 impl AgentSession {
     /// Starts a run with `prompts`; an empty list repeats the last request.
     pub(super) fn start_run(&mut self, credential: Credential, prompts: Vec<Message>) {
         self.record_selection();
         let branch = self.log.context_branch();
-        let messages = projection::messages(&branch);
+        let mut messages = projection::messages(&branch);
+        window_fit::fit_results(self, &mut messages);
         self.steps.on_run_start(&branch, !prompts.is_empty());
         let again = self.run.prepare(!prompts.is_empty());
+        if !prompts.is_empty() {
+            self.fit.on_prompt();
+            self.endings.on_prompt();
+        }
         self.cache.on_run_start(&messages);
         if !prompts.is_empty() {
             self.queue.on_prompt_sent();
@@ -45,6 +50,7 @@ impl AgentSession {
             settings: self.settings.live(),
             outbox: self.outbox.clone(),
             again,
+            is_limit_raised: self.endings.is_limit_raised(),
         };
         self.run.on_start(run::spawn(parts, prompts));
         self.publish();
@@ -77,7 +83,10 @@ impl AgentSession {
                 let Some(run) = self.run.take_run() else { return };
                 Compacting::of(self).on_next_request(PausedRun { run, said, reply }).await;
             }
-            Report::Sending(request) => self.cache.on_request(request),
+            Report::Sending(request) => {
+                self.fit.on_request(&request);
+                self.cache.on_request(request);
+            }
             Report::Gate { call, arguments, touches, reply } => {
                 let spec = self.tools.registry().get(&call.name).map(|tool| tool.spec());
                 let project = &self.project.context().state;
@@ -95,10 +104,17 @@ impl AgentSession {
         messages: Option<Vec<Arc<Message>>>,
     ) -> RequestChange {
         let (project, cwd) = (self.project.context(), self.project.cwd());
+        let session_id = self.log.session_id();
+        let selected = if self.endings.is_limit_raised() {
+            let (model, options) = self.model.selected(session_id);
+            Some((model, StreamOptions { max_tokens: None, ..options }))
+        } else {
+            self.model.changed(session_id)
+        };
         RequestChange {
             stop: false,
             messages,
-            selected: self.model.changed(self.log.session_id()),
+            selected,
             tools: self.tools.registry().clone(),
             system: run::system_delta(&self.services, project, self.tools.registry(), cwd, said),
         }
@@ -108,6 +124,7 @@ impl AgentSession {
         match &event {
             AgentEvent::ToolEnd { result, .. } => {
                 // Stored when its call ends, because other calls may run for long.
+                self.fit.on_result(result);
                 let message = Arc::new(Message::ToolResult(Arc::clone(result)));
                 let id = self.append(EntryBody::message(Arc::clone(&message)));
                 self.steps.on_message(&id, &message);
@@ -133,7 +150,7 @@ impl AgentSession {
         }
         // What an answer answers ends before it.
         let (extra, request) = match **message {
-            Message::Assistant(_) => (self.steps.fields(), projection::messages(&self.log.context_branch())),
+            Message::Assistant(_) => (self.steps.fields(), window_fit::request_messages(self)),
             _ => (ai::Extra::new(), Vec::new()),
         };
         let stored = SessionMessage::Model(Arc::clone(message));
@@ -141,6 +158,8 @@ impl AgentSession {
         self.steps.on_message(&entry_id, message);
         match &**message {
             Message::Assistant(answer) => {
+                self.fit.on_answer(answer);
+                self.endings.on_answer(answer);
                 self.run.on_answer(entry_id, answer);
                 self.cache.on_answer(answer, &request, self.model.model());
                 self.run.on_outcome(answer);
@@ -149,7 +168,10 @@ impl AgentSession {
                     self.budget.on_answer();
                 }
             }
-            Message::User(_) => self.queue.on_delivered(message),
+            Message::User(_) => {
+                self.fit.on_user_message(&entry_id);
+                self.queue.on_delivered(message);
+            }
             Message::System(_) | Message::ToolResult(_) => {}
         }
     }
@@ -174,8 +196,11 @@ impl AgentSession {
             self.run.end_retries(RETRY_CANCELLED.to_owned());
             return self.settle(true).await;
         }
-        let calls_tools =
-            outcome.last_assistant().is_some_and(|answer| answer.stop_reason == StopReason::ToolUse);
+        let calls_tools = outcome.last_assistant().is_some_and(|answer| match answer.stop_reason {
+            StopReason::ToolUse => true,
+            StopReason::Length => answer.tool_calls().next().is_some(),
+            _ => false,
+        });
         if self.budget.exceeded().is_some() && (calls_tools || !self.queue.is_empty()) {
             Budgeting::of(self).on_stopped(calls_tools);
             return self.settle(true).await;
@@ -186,7 +211,9 @@ impl AgentSession {
             return Recovering::of(self).on_failure(answer).await;
         }
         if let Some(answer) = outcome.last_assistant()
-            && Compacting::of(self).recover(answer).await
+            && (Recovering::of(self).gave_up_on_calls(answer).await
+                || Compacting::of(self).recover(answer).await
+                || Recovering::of(self).asks_again(answer).await)
         {
             return;
         }

@@ -102,6 +102,10 @@ impl SessionLog {
         ContextReader::new(&mut self.store, &self.pinned)
     }
 
+    pub(super) fn is_pinned(&self, id: &EntryId) -> bool {
+        self.pinned.contains(id)
+    }
+
     /// See [`SessionStore::context_branch`].
     pub(super) fn context_branch(&mut self) -> Vec<Arc<Entry>> {
         self.store.context_branch()

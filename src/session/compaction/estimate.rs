@@ -13,7 +13,7 @@ const CHARS_PER_TOKEN: u64 = 4;
 pub(in super::super) const IMAGE_CHARS: u64 = 4_800;
 
 /// Tokens of one message, from its length.
-pub(super) fn message_tokens(message: &Message) -> u64 {
+pub(in super::super) fn message_tokens(message: &Message) -> u64 {
     let chars = match message {
         Message::System(system) => system_chars(system),
         Message::User(user) => match &user.content {
@@ -24,6 +24,15 @@ pub(super) fn message_tokens(message: &Message) -> u64 {
         Message::ToolResult(result) => blocks_chars(&result.content),
     };
     tokens_of_chars(chars)
+}
+
+/// Tokens of a message as a request contains it: a result of a tool has at most `most_of_result`.
+pub(super) fn sent_tokens(message: &Message, most_of_result: u64) -> u64 {
+    let tokens = message_tokens(message);
+    match message {
+        Message::ToolResult(_) => tokens.min(most_of_result),
+        Message::System(_) | Message::User(_) | Message::Assistant(_) => tokens,
+    }
 }
 
 /// Tokens of a text with that many characters.
@@ -40,13 +49,19 @@ pub(super) fn chars_of_tokens(n_tokens: u64) -> u64 {
 /// valid, plus an estimate of later messages; otherwise an estimate of `messages`,
 /// which are those of the branch.
 pub(in super::super) fn context_tokens(branch: &[Arc<Entry>], messages: &[Arc<Message>]) -> u64 {
-    counted(branch, messages).unwrap_or_else(|| messages.iter().map(|message| message_tokens(message)).sum())
+    let tokens = |message: &Arc<Message>| message_tokens(message);
+    counted(branch, messages, &tokens).unwrap_or_else(|| messages.iter().map(tokens).sum())
 }
 
 /// Like [`context_tokens`], without reading more of the conversation than is needed to know
-/// the number or that there are more than `limit`. What was not read counts by its length.
-pub(in super::super) fn context_tokens_up_to(context: &mut ContextReader<'_>, limit: u64) -> u64 {
-    read_tokens(context, limit).0
+/// the number or that there are more than `limit`. What was not read counts by its length, and a result
+/// of a tool as at most `most_of_result`, because a request has no more of it.
+pub(in super::super) fn context_tokens_up_to(
+    context: &mut ContextReader<'_>,
+    limit: u64,
+    most_of_result: u64,
+) -> u64 {
+    read_tokens(context, limit, most_of_result).0
 }
 
 /// Like [`context_tokens_up_to`]; `None` if the conversation was compacted and no answer has
@@ -55,20 +70,21 @@ pub(in super::super) fn context_tokens_unless_compacted(
     context: &mut ContextReader<'_>,
     limit: u64,
 ) -> Option<u64> {
-    let (tokens, is_compacted) = read_tokens(context, limit);
+    let (tokens, is_compacted) = read_tokens(context, limit, u64::MAX);
     (!is_compacted).then_some(tokens)
 }
 
 /// The tokens, and whether they are those of a summary that no answer has counted.
-fn read_tokens(context: &mut ContextReader<'_>, limit: u64) -> (u64, bool) {
+fn read_tokens(context: &mut ContextReader<'_>, limit: u64, most_of_result: u64) -> (u64, bool) {
     let mut tokens = 0;
     let (mut is_counted, mut is_compacted) = (false, false);
     let n_unread_bytes = context.read_end(|entries| {
         let messages = projection::messages(entries);
-        let known = counted(entries, &messages);
+        let sent = |message: &Arc<Message>| sent_tokens(message, most_of_result);
+        let known = counted(entries, &messages, &sent);
         is_counted = known.is_some();
         is_compacted = !is_counted && entries.iter().any(|entry| is_compaction(entry));
-        tokens = known.unwrap_or_else(|| messages.iter().map(|message| message_tokens(message)).sum());
+        tokens = known.unwrap_or_else(|| messages.iter().map(sent).sum());
         is_counted || tokens > limit
     });
     if is_counted {
@@ -82,7 +98,11 @@ fn is_compaction(entry: &Entry) -> bool {
 }
 
 /// The tokens of a conversation if an answer on `branch`, or on its end, counted them.
-fn counted(branch: &[Arc<Entry>], messages: &[Arc<Message>]) -> Option<u64> {
+fn counted(
+    branch: &[Arc<Entry>],
+    messages: &[Arc<Message>],
+    tokens: &dyn Fn(&Arc<Message>) -> u64,
+) -> Option<u64> {
     // An edit or a compaction invalidates the count of an earlier answer.
     let at = branch.iter().rposition(|entry| match &entry.body {
         EntryBody::Compaction(_) | EntryBody::ContextEdit(_) => true,
@@ -98,7 +118,7 @@ fn counted(branch: &[Arc<Entry>], messages: &[Arc<Message>]) -> Option<u64> {
     let Message::Assistant(answer) = &**message else { return None };
     let known = answer.usage.prompt_tokens().saturating_add(answer.usage.output);
     let after = messages.iter().rposition(|other| Arc::ptr_eq(other, message)).map_or(0, |place| place + 1);
-    let later: u64 = messages[after..].iter().map(|message| message_tokens(message)).sum();
+    let later: u64 = messages[after..].iter().map(tokens).sum();
     Some(known.saturating_add(later))
 }
 

@@ -12,10 +12,10 @@ use super::super::projection;
 use super::super::store::{
     Compaction, ContextReader, Entry, EntryBody, EntryId, SessionMessage, SessionStore, ToSummarize,
 };
-use super::branch::DEFAULT_WINDOW;
-use super::estimate::{chars_of_tokens, message_tokens};
-use super::portions::MAX_PORTIONS;
+use super::estimate::{message_tokens, sent_tokens};
+use super::limits::PlanLimits;
 use super::prompts;
+use super::shorten::within;
 
 /// Length of the quotes at the end of a summary, in the `details` of a compaction.
 const PINNED_BYTES: &str = "pinnedBytes";
@@ -34,18 +34,23 @@ pub(in super::super) struct CompactionPlan {
     pub(super) files: Files,
     /// Messages before `history` that were not read, because a summary cannot cover them.
     pub(super) n_unread: usize,
+    /// About what the summarised messages take of the window, in tokens.
+    n_tokens: u64,
     pub(super) limits: PlanLimits,
 }
 
-/// The sizes a plan is made for, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in super::super) struct PlanLimits {
-    /// What is kept word for word, at least.
-    pub(in super::super) keep_recent: u64,
-    /// The window of the model that writes the summary; 0 if it is not known.
-    pub(in super::super) window: u64,
-    /// What of the window stays free.
-    pub(in super::super) reserve: u64,
+/// Why a compaction is planned, which decides how much it gives up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum PlanAim {
+    /// The window is nearly full: only what exceeds the part that is kept, if it is worth a request.
+    Threshold,
+    /// The user asked for it: at least half of the conversation.
+    Manual,
+    /// A request did not fit: something in any case, and more each time.
+    Overflow {
+        /// Compactions since the last request that fitted.
+        n_before: u32,
+    },
 }
 
 /// Why there is nothing to compact.
@@ -56,6 +61,8 @@ pub enum NothingToCompact {
     AlreadyCompacted,
     #[error("there is nothing to compact: the conversation is shorter than the part that is kept")]
     TooShort,
+    #[error("there is little to compact: most of the window is taken by what a compaction keeps")]
+    TooLittle,
 }
 
 /// Files that tools read and changed in the summarised part.
@@ -73,6 +80,8 @@ struct Step {
     message: Option<Arc<Message>>,
     is_system: bool,
     place: Place,
+    /// About what it takes of a request.
+    tokens: u64,
 }
 
 /// Whether a kept part may begin here.
@@ -92,25 +101,14 @@ impl CompactionPlan {
         self.files.details()
     }
 
+    /// Whether it follows another compaction.
+    fn repeats(&self) -> bool {
+        self.previous_summary.is_some()
+    }
+
     /// Number of messages that the summary replaces.
     pub(in super::super) fn n_summarised(&self) -> usize {
         self.n_unread + self.history.len() + self.turn_prefix.len()
-    }
-}
-
-impl PlanLimits {
-    /// Characters of a conversation that one request can summarise.
-    pub(super) fn portion_chars(self) -> usize {
-        let window = if self.window == 0 { DEFAULT_WINDOW } else { self.window };
-        // The summary so far and the new one take part of it.
-        let tokens = window.saturating_sub(self.reserve.saturating_mul(2)).max(window / 2);
-        usize::try_from(chars_of_tokens(tokens)).unwrap_or(usize::MAX)
-    }
-
-    /// Characters of the part of a conversation that matters: all portions and what is kept.
-    fn all_chars(self) -> usize {
-        let portions = self.portion_chars().saturating_mul(MAX_PORTIONS as usize);
-        portions.saturating_add(usize::try_from(chars_of_tokens(self.keep_recent)).unwrap_or(usize::MAX))
     }
 }
 
@@ -121,13 +119,57 @@ impl PlanLimits {
 pub(in super::super) fn plan_of(
     context: &mut ContextReader<'_>,
     limits: PlanLimits,
+    aim: PlanAim,
 ) -> Result<CompactionPlan, NothingToCompact> {
     let ToSummarize { entries, n_unread } = context.read_to_summarize(|entries| {
         let texts = prompts::texts(&projection::messages(entries));
         texts.iter().map(|text| text.chars().count()).sum::<usize>() >= limits.all_chars()
     });
-    let plan = plan(&entries, limits.keep_recent)?;
-    Ok(CompactionPlan { n_unread, limits, ..plan })
+    let plan = plan_for(&entries, limits, aim)?;
+    Ok(CompactionPlan { n_unread, ..plan })
+}
+
+/// Plans what `aim` asks for, by keeping less if the part that is kept leaves nothing to give up.
+fn plan_for(
+    branch: &[Arc<Entry>],
+    limits: PlanLimits,
+    aim: PlanAim,
+) -> Result<CompactionPlan, NothingToCompact> {
+    let keep = match aim {
+        PlanAim::Overflow { n_before } => limits.keep_recent >> n_before.min(32),
+        PlanAim::Threshold | PlanAim::Manual => limits.keep_recent,
+    };
+    let plan = plan(branch, keep.max(1), limits, aim);
+    match (aim, plan) {
+        (PlanAim::Threshold, Ok(plan)) if plan.repeats() && plan.n_tokens < limits.least_freed() => {
+            Err(NothingToCompact::TooLittle)
+        }
+        (PlanAim::Manual | PlanAim::Overflow { .. }, Err(NothingToCompact::TooShort)) => {
+            plan_with_less(branch, keep / 2, limits, aim)
+        }
+        (_, plan) => plan,
+    }
+}
+
+/// Halves what is kept, beginning with half of the conversation, until there is something to give up.
+fn plan_with_less(
+    branch: &[Arc<Entry>],
+    most: u64,
+    limits: PlanLimits,
+    aim: PlanAim,
+) -> Result<CompactionPlan, NothingToCompact> {
+    let all: u64 = projection::messages(branch).iter().map(|message| message_tokens(message)).sum();
+    let mut keep = most.min(all / 2).max(1);
+    loop {
+        match plan(branch, keep, limits, aim) {
+            // A summary of the only question saves nothing.
+            Ok(plan) if aim == PlanAim::Manual && plan.n_summarised() < 2 => {
+                return Err(NothingToCompact::TooShort);
+            }
+            Err(NothingToCompact::TooShort) if keep > 1 => keep /= 2,
+            other => return other,
+        }
+    }
 }
 
 /// The `details` of a compaction whose summary ends with `quotes`.
@@ -202,28 +244,34 @@ pub fn preview_compaction(
 ) -> Result<CompactionPreview, NothingToCompact> {
     let pinned = pins::pinned(&store.custom_entries());
     let read = ContextReader::new(store, &pinned).read_to_summarize(|_| false);
-    let plan = plan(&read.entries, keep_recent_tokens)?;
+    let limits = PlanLimits { keep_recent: keep_recent_tokens, ..PlanLimits::default() };
+    let plan = plan_for(&read.entries, limits, PlanAim::Manual)?;
     Ok(CompactionPreview {
         n_messages: plan.n_summarised(),
         first_kept: EntryId::new(&plan.first_kept_entry_id),
     })
 }
 
-/// Plans the compaction of `branch`, keeping about `keep_recent_tokens` at
-/// its end.
+/// Plans the compaction of `branch`, keeping about `keep` tokens at its end.
 ///
 /// # Errors
 /// If there is nothing to summarise.
-fn plan(branch: &[Arc<Entry>], keep_recent_tokens: u64) -> Result<CompactionPlan, NothingToCompact> {
+fn plan(
+    branch: &[Arc<Entry>],
+    keep: u64,
+    limits: PlanLimits,
+    aim: PlanAim,
+) -> Result<CompactionPlan, NothingToCompact> {
     let previous = branch.iter().rposition(|entry| matches!(entry.body, EntryBody::Compaction(_)));
-    let steps = steps(branch, previous);
-    let seen = || steps.iter().filter(|step| step.message.is_some() && !step.is_system);
-    if let Some(previous) = previous
-        && seen().all(|step| step.at < previous)
+    let steps = steps(branch, previous, limits);
+    let mut seen = steps.iter().filter(|step| step.message.is_some() && !step.is_system);
+    let is_forced = matches!(aim, PlanAim::Overflow { .. });
+    if let Some(previous) = previous.filter(|_| !is_forced)
+        && seen.all(|step| step.at < previous)
     {
         return Err(NothingToCompact::AlreadyCompacted);
     }
-    let cut = cut(&steps, keep_recent_tokens).ok_or(NothingToCompact::TooShort)?;
+    let cut = cut(&steps, keep).ok_or(NothingToCompact::TooShort)?;
     let turn_start = match steps[cut].place {
         Place::TurnStart | Place::Inside => cut,
         Place::Answer => steps[..cut].iter().rposition(|step| step.place == Place::TurnStart).unwrap_or(cut),
@@ -238,20 +286,24 @@ fn plan(branch: &[Arc<Entry>], keep_recent_tokens: u64) -> Result<CompactionPlan
     // Entries that concern only the session stay with the message after them.
     let first_kept = steps[..cut].iter().rposition(|step| step.message.is_some()).map_or(0, |at| at + 1);
     let summarised: Vec<&Arc<Message>> = history.iter().chain(&turn_prefix).collect();
-    let quotes = pins::quotes(branch, steps[first_kept].at);
+    let quotes = pins::quotes(branch, steps[first_kept].at, limits.quotes_chars());
     let before = previous.and_then(|at| match &branch[at].body {
         EntryBody::Compaction(compaction) => Some(&**compaction),
         _ => None,
     });
     Ok(CompactionPlan {
         files: files(&summarised, before),
-        previous_summary: before.map(without_quotes).filter(|text| !text.is_empty()).map(str::to_owned),
+        previous_summary: before
+            .map(without_quotes)
+            .filter(|text| !text.is_empty())
+            .map(|text| within(text.to_owned(), limits.summary_chars())),
+        n_tokens: steps[..cut].iter().map(|step| step.tokens).sum(),
         quotes,
         first_kept_entry_id: branch[steps[first_kept].at].id.to_string(),
         history,
         turn_prefix,
         n_unread: 0,
-        limits: PlanLimits::default(),
+        limits,
     })
 }
 
@@ -264,7 +316,7 @@ fn without_quotes(compaction: &Compaction) -> &str {
 }
 
 /// The entries of a request, in its order, without the compaction itself.
-fn steps(branch: &[Arc<Entry>], previous: Option<usize>) -> Vec<Step> {
+fn steps(branch: &[Arc<Entry>], previous: Option<usize>, limits: PlanLimits) -> Vec<Step> {
     let kept_from = previous.map_or(0, |at| match &branch[at].body {
         EntryBody::Compaction(compaction) => branch[..at]
             .iter()
@@ -282,7 +334,12 @@ fn steps(branch: &[Arc<Entry>], previous: Option<usize>) -> Vec<Step> {
         .zip(messages)
         .map(|(at, message)| {
             let is_system = message.as_deref().is_some_and(|message| matches!(message, Message::System(_)));
-            Step { at, place: place(&branch[at], message.as_deref()), is_system, message }
+            // System messages are replayed in any case.
+            let tokens = message
+                .as_deref()
+                .filter(|_| !is_system)
+                .map_or(0, |message| sent_tokens(message, limits.result_tokens()));
+            Step { at, place: place(&branch[at], message.as_deref()), is_system, message, tokens }
         })
         .collect()
 }
@@ -303,10 +360,8 @@ fn place(entry: &Entry, message: Option<&Message>) -> Place {
 fn cut(steps: &[Step], keep: u64) -> Option<usize> {
     let mut sum = 0_u64;
     let reached = steps.iter().rposition(|step| {
-        // System messages are replayed in any case.
-        let message = step.message.as_deref().filter(|_| !step.is_system);
-        sum = sum.saturating_add(message.map_or(0, message_tokens));
-        message.is_some() && sum >= keep
+        sum = sum.saturating_add(step.tokens);
+        step.message.is_some() && !step.is_system && sum >= keep
     })?;
     let is_cut = |at: &usize| steps[*at].place != Place::Inside;
     // If the results of the last answer alone exceed the limit, search backwards.
@@ -330,6 +385,11 @@ mod tests {
 
     use super::super::estimate::context_tokens_up_to;
     use super::*;
+
+    /// A plan that keeps exactly that much, in a window without end.
+    fn plan(branch: &[Arc<Entry>], keep: u64) -> Result<CompactionPlan, NothingToCompact> {
+        super::plan(branch, keep, PlanLimits::default(), PlanAim::Threshold)
+    }
 
     /// Entries by letters: `u` a prompt, `a` an answer, `c` an answer with a call of `edit`,
     /// `r` its result, `m` a change of the model, `b` a command; each message has four
@@ -438,7 +498,69 @@ mod tests {
         let (_folder, mut store) = stored(&branch("uauaua"));
         let preview = preview_compaction(&mut store, 8).unwrap();
         assert_eq!((preview.n_messages, preview.first_kept.as_str()), (4, "e4"));
+        // Half of the conversation, though all of it could be kept.
+        let preview = preview_compaction(&mut store, 1_000).unwrap();
+        assert_eq!((preview.n_messages, preview.first_kept.as_str()), (3, "e3"));
+        let (_folder, mut store) = stored(&branch("ua"));
         assert_eq!(preview_compaction(&mut store, 1_000), Err(NothingToCompact::TooShort));
+    }
+
+    /// The plan for an aim, as the first kept entry.
+    #[track_caller]
+    fn check_aim(kinds: &str, keep: u64, aim: PlanAim, expected: &str) {
+        let limits = PlanLimits { keep_recent: keep, window: 1_000, reserve: 100, fixed: 0 };
+        let found = plan_for(&branch(kinds), limits, aim);
+        let found = found.map_or_else(|error| format!("{error:?}"), |plan| plan.first_kept_entry_id);
+        assert_eq!(found, expected, "{kinds} {keep} {aim:?}");
+    }
+
+    #[test]
+    fn overflow_always_gives_something_up() {
+        let overflow = |n_before| PlanAim::Overflow { n_before };
+        check_aim("uauauau", 300, PlanAim::Threshold, "TooShort");
+        check_aim("uauauau", 300, overflow(0), "e3");
+        check_aim("uauauau", 8, overflow(0), "e5");
+        check_aim("uauauau", 8, overflow(1), "e6");
+        check_aim("ucr", 300, overflow(0), "e1");
+        check_aim("u", 300, overflow(0), "TooShort");
+        // Also of what the compaction before has kept.
+        check_aim("uacrucruC", 300, PlanAim::Manual, "AlreadyCompacted");
+        check_aim("uaC", 300, overflow(0), "TooShort");
+        check_aim("uaCua", 300, overflow(1), "e3");
+    }
+
+    #[test]
+    fn compaction_by_hand_gives_half_up_unless_there_is_one_exchange() {
+        check_aim("uauaua", 300, PlanAim::Manual, "e3");
+        check_aim("uaua", 300, PlanAim::Manual, "e2");
+        check_aim("ucrcrcra", 300, PlanAim::Manual, "e5");
+        check_aim("ua", 300, PlanAim::Manual, "TooShort");
+        check_aim("", 300, PlanAim::Manual, "TooShort");
+    }
+
+    #[test]
+    fn window_is_not_compacted_again_for_little() {
+        check_aim("uaua", 4, PlanAim::Threshold, "e3");
+        check_aim("uaCuaua", 4, PlanAim::Threshold, "TooLittle");
+        let many = "ua".repeat(20);
+        check_aim(&format!("uaC{many}"), 4, PlanAim::Threshold, "e42");
+    }
+
+    #[test]
+    fn large_result_counts_as_it_is_sent() {
+        let long = "x".repeat(40_000);
+        let mut entries = branch("uaucr");
+        append(
+            &mut entries,
+            &format!(
+                r#""type":"message","message":{{"role":"toolResult","toolCallId":"t","toolName":"edit","content":[{{"type":"text","text":"{long}"}}],"isError":false}}"#
+            ),
+        );
+        grown(&mut entries, "a");
+        let limits = PlanLimits { keep_recent: 330, window: 1_000, reserve: 100, fixed: 0 };
+        let plan = plan_for(&entries, limits, PlanAim::Threshold).unwrap();
+        // The result has 333 tokens in a request, so its call is not given up with it.
+        assert_eq!((plan.first_kept_entry_id.as_str(), plan.n_summarised()), ("e6", 6));
     }
 
     /// Appends `kinds` to a branch; ids and texts go on.
@@ -547,11 +669,11 @@ mod tests {
         let (_folder, mut store) = long_session(1_000);
         let pinned = pins::pinned(&store.custom_entries());
         // Eight portions of 40,000 characters are 32 questions.
-        let limits = PlanLimits { keep_recent: 2_500, window: 20_000, reserve: 5_000 };
+        let limits = PlanLimits { keep_recent: 2_500, window: 20_000, reserve: 5_000, fixed: 0 };
         let mut context = ContextReader::new(&mut store, &pinned);
-        let tokens = context_tokens_up_to(&mut context, 20_000);
+        let tokens = context_tokens_up_to(&mut context, 20_000, u64::MAX);
         assert!((2_500_000..2_700_000).contains(&tokens), "{tokens}");
-        let plan = plan_of(&mut context, limits).unwrap();
+        let plan = plan_of(&mut context, limits, PlanAim::Threshold).unwrap();
         assert!(plan.quotes.contains("pinned"), "{}", plan.quotes);
         assert_eq!(plan.n_summarised(), 1 + 2 * 999);
         let n_read = store.reads().n_bodies;

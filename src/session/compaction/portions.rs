@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use super::shorten::{MIN_CHARS, head_and_tail, within};
+
 /// Most portions of a conversation. What comes before them is left out: nobody wants to pay for
 /// reading a conversation of a thousand windows by surprise.
 pub(super) const MAX_PORTIONS: u64 = 8;
-/// A message is not shortened below this.
-const MIN_CHARS: usize = 1_000;
 
 /// Consecutive messages, as texts, that one request can summarise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,7 +41,7 @@ impl Portion {
     pub(super) fn smaller(mut self) -> Option<Vec<Self>> {
         if let [text] = &self.0[..] {
             let half = text.chars().count() / 2;
-            return (half >= MIN_CHARS).then(|| vec![Self(vec![shortened(text, half)])]);
+            return (half >= MIN_CHARS).then(|| vec![Self(vec![head_and_tail(text, half)])]);
         }
         let n_chars: usize = self.0.iter().map(|text| text.chars().count()).sum();
         let at = start_of_last(&self.0, n_chars / 2);
@@ -50,12 +50,18 @@ impl Portion {
     }
 
     /// A single message that is too long is shortened.
-    fn within(self, max_chars: usize) -> Self {
+    fn within(mut self, max_chars: usize) -> Self {
         let max_chars = max_chars.max(MIN_CHARS);
-        match &self.0[..] {
-            [text] if text.chars().count() > max_chars => Self(vec![shortened(text, max_chars)]),
+        match &mut self.0[..] {
+            [text] => Self(vec![within(std::mem::take(text), max_chars)]),
             _ => self,
         }
+    }
+
+    /// The same messages with shorter texts, half as much as far as that is possible.
+    pub(super) fn shortened(&self) -> Self {
+        let half = |text: &String| within(text.clone(), (text.chars().count() / 2).max(MIN_CHARS / 2));
+        Self(self.0.iter().map(half).collect())
     }
 }
 
@@ -67,15 +73,6 @@ fn start_of_last(texts: &[String], max_chars: usize) -> usize {
         n_chars > max_chars
     });
     too_much.map_or(0, |at| (at + 1).min(texts.len().saturating_sub(1)))
-}
-
-/// The beginning and the end of a text, `n_chars` together.
-fn shortened(text: &str, n_chars: usize) -> String {
-    let n_all = text.chars().count();
-    let place = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
-    let (head, tail) = (place(n_chars / 2), place(n_all.saturating_sub(n_chars / 2)));
-    let n_omitted = n_all.saturating_sub(n_chars / 2 * 2);
-    format!("{}\n[{n_omitted} characters omitted]\n{}", &text[..head], &text[tail.max(head)..])
 }
 
 #[cfg(test)]
@@ -122,6 +119,15 @@ mod tests {
         assert!(shorter[0].0[0].contains("[2000 characters omitted]"));
         assert_eq!(Portion(texts(&[1_999])).smaller(), None);
         assert_eq!(Portion::default().smaller(), None);
+    }
+
+    #[test]
+    fn shortened_portion_has_all_messages() {
+        let shorter = Portion(texts(&[4_000, 600, 100])).shortened();
+        let lengths: Vec<usize> =
+            shorter.0.iter().map(|text| text.chars().filter(|c| "abc".contains(*c)).count()).collect();
+        // The notes have an "a" and a "c" in "characters" each, twice.
+        assert_eq!(lengths, [2_000 + 4, 500 + 4, 100]);
     }
 
     proptest! {

@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::{
-    self, AssistantMessage, Credential, Failure, Message, Millis, Model, Provider, Request, StopReason,
-    StreamEvent, StreamOptions, SystemMessage, Usage, UserMessage,
+    self, AssistantMessage, Credential, Failure, FailureClass, Message, Millis, Model, Provider, Request,
+    StopReason, StreamEvent, StreamOptions, SystemMessage, ThinkingLevel, Usage, UserMessage,
 };
 use crate::util::clock::Clock;
 use crate::util::counted;
@@ -17,9 +17,12 @@ use super::super::event::{SessionEvent, SummarySource};
 use super::super::outbox::Outbox;
 use super::super::recovery::{Next, Recovery, RetryPolicy, too_long};
 use super::branch::BranchPlan;
-use super::plan::{CompactionPlan, PlanLimits};
-use super::portions::Portions;
+use super::excerpt::excerpt;
+use super::limits::PlanLimits;
+use super::plan::CompactionPlan;
+use super::portions::{Portion, Portions};
 use super::prompts::{self, Subject};
+use super::shorten::within;
 
 /// The text between the summary of whole turns and that of a split turn.
 const SPLIT_TURN: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
@@ -29,6 +32,7 @@ const BRANCH_LEAD: &str = "The user tried another way from here and came back to
                            What happened on that branch:\n\n";
 
 /// Writes summaries.
+#[derive(Clone)]
 pub(in super::super) struct Summarizer {
     pub(in super::super) provider: Arc<dyn Provider>,
     pub(in super::super) model: Arc<Model>,
@@ -41,6 +45,7 @@ pub(in super::super) struct Summarizer {
 }
 
 /// Reports the retries of a summary.
+#[derive(Clone)]
 pub(in super::super) struct Announce {
     pub(in super::super) outbox: Outbox,
     pub(in super::super) source: SummarySource,
@@ -54,12 +59,14 @@ struct Part<'p> {
     limits: PlanLimits,
 }
 
-/// A complete summary.
+/// A summary.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Summary {
     pub(in super::super) text: String,
     /// The usage of all its requests.
     pub(in super::super) usage: Usage,
+    /// Why an excerpt takes its place, if the model wrote none.
+    pub(in super::super) replaced: Option<SummaryError>,
 }
 
 /// Why there is no summary; the conversation is unchanged.
@@ -67,10 +74,8 @@ pub(in super::super) struct Summary {
 pub(in super::super) enum SummaryError {
     #[error("cancelled")]
     Cancelled,
-    #[error("{0}")]
-    Failed(String),
-    #[error("the model's summary was cut off at its output limit; choose another model")]
-    CutOff,
+    #[error("{text}")]
+    Failed { text: String, may_pass: bool },
     #[error("the conversation does not fit into the model's window, not even in parts; choose another model")]
     TooLong,
     #[error("the model called a tool instead of writing a summary; try again")]
@@ -79,29 +84,64 @@ pub(in super::super) enum SummaryError {
     Empty,
 }
 
+impl SummaryError {
+    /// The task that wrote it ended with `error`.
+    pub(in super::super) fn of_task(error: &impl ToString) -> Self {
+        Self::Failed { text: error.to_string(), may_pass: true }
+    }
+
+    /// Whether the model cannot write this summary, so that an excerpt has to do.
+    fn is_final(&self, is_needed: bool) -> bool {
+        match self {
+            Self::TooLong | Self::CalledTool | Self::Empty => true,
+            Self::Failed { may_pass, .. } => is_needed && !may_pass,
+            Self::Cancelled => false,
+        }
+    }
+}
+
 impl Summarizer {
     /// Writes the summary of `plan`, without the quotes of pinned messages; `focus` is the
-    /// subject it should emphasise.
+    /// subject it should emphasise. If the model cannot write one, an excerpt of what is removed takes
+    /// its place; if the summary `is_needed` to continue, also if its request is rejected.
     ///
     /// # Errors
-    /// If there is no complete summary after the retries that the policy allows.
+    /// If it is cancelled, or the requests fail after the retries that the policy allows.
     pub(in super::super) async fn summarize(
         &self,
         plan: &CompactionPlan,
         focus: Option<&str>,
+        is_needed: bool,
     ) -> Result<Summary, SummaryError> {
         let mut usage = Usage::default();
+        let (text, replaced) = match self.write(plan, focus, &mut usage).await {
+            Ok(text) => (text, None),
+            Err(error) if error.is_final(is_needed) => (excerpt(plan, &error.to_string()), Some(error)),
+            Err(error) => return Err(error),
+        };
+        let text = within(text, plan.limits.summary_chars());
+        let lists = within(plan.files.lists(), plan.limits.summary_chars() / 2);
+        Ok(Summary { text: text + &lists, usage, replaced })
+    }
+
+    /// Writes the summary of both parts of a plan.
+    async fn write(
+        &self,
+        plan: &CompactionPlan,
+        focus: Option<&str>,
+        usage: &mut Usage,
+    ) -> Result<String, SummaryError> {
         let (mut text, mut n_left_out) = (plan.previous_summary.clone(), plan.n_unread);
         if !plan.history.is_empty() {
             let part = Part { subject: Subject::Turns, messages: &plan.history, limits: plan.limits };
-            text = Some(self.in_portions(part, text, focus, &mut usage, &mut n_left_out).await?);
+            text = Some(self.in_portions(part, text, focus, usage, &mut n_left_out).await?);
         }
         let mut text = text.unwrap_or_else(|| NO_HISTORY.to_owned());
         if !plan.turn_prefix.is_empty() {
             let part =
                 Part { subject: Subject::TurnPrefix, messages: &plan.turn_prefix, limits: plan.limits };
             text.push_str(SPLIT_TURN);
-            text.push_str(&self.in_portions(part, None, focus, &mut usage, &mut n_left_out).await?);
+            text.push_str(&self.in_portions(part, None, focus, usage, &mut n_left_out).await?);
         }
         if n_left_out > 0 {
             let earliest = counted(n_left_out as u64, "message");
@@ -109,8 +149,7 @@ impl Summarizer {
             text.push_str(&earliest);
             text.push('.');
         }
-        text.push_str(&plan.files.lists());
-        Ok(Summary { text, usage })
+        Ok(text)
     }
 
     /// Summarises a part of a conversation, in several requests if it is too long for one: each
@@ -127,9 +166,8 @@ impl Summarizer {
         *n_left_out += divided.n_left_out;
         let mut portions = divided.portions;
         while let Some(portion) = portions.pop_front() {
-            let prompt = prompts::summary(part.subject, &portion.0, summary.as_deref(), focus);
-            match self.ask(&prompt, usage).await {
-                Ok(text) => summary = Some(text),
+            match self.ask_about(part, &portion, summary.as_deref(), focus, usage).await {
+                Ok(text) => summary = Some(within(text, part.limits.summary_chars())),
                 // Tokens are only estimated.
                 Err(SummaryError::TooLong) => {
                     let smaller = portion.smaller().ok_or(SummaryError::TooLong)?;
@@ -139,6 +177,31 @@ impl Summarizer {
             }
         }
         summary.ok_or(SummaryError::Empty)
+    }
+
+    /// Asks for the summary of a portion; once more about shorter texts and without thinking, if the
+    /// answer is none.
+    async fn ask_about(
+        &self,
+        part: Part<'_>,
+        portion: &Portion,
+        before: Option<&str>,
+        focus: Option<&str>,
+        usage: &mut Usage,
+    ) -> Result<String, SummaryError> {
+        let prompt = |portion: &Portion| prompts::summary(part.subject, &portion.0, before, focus);
+        match self.ask(&prompt(portion), usage).await {
+            Err(SummaryError::Empty | SummaryError::CalledTool) => {
+                self.without_thinking().ask(&prompt(&portion.shortened()), usage).await
+            }
+            asked => asked,
+        }
+    }
+
+    /// The same with as little thinking as the model can do.
+    fn without_thinking(&self) -> Self {
+        let thinking = self.model.clamp_thinking(ThinkingLevel::Off);
+        Self { options: StreamOptions { thinking, ..self.options.clone() }, ..self.clone() }
     }
 
     /// Asks about the end of `conversation`, as much of it as fits.
@@ -171,7 +234,8 @@ impl Summarizer {
         let texts = prompts::texts(&plan.messages);
         let prompt = |texts: &[String]| prompts::branch(texts, focus);
         let summary = self.ask_about_end(texts, prompt, &mut usage).await?;
-        Ok(Summary { text: format!("{BRANCH_LEAD}{summary}{}", plan.files.lists()), usage })
+        let text = format!("{BRANCH_LEAD}{summary}{}", plan.files.lists());
+        Ok(Summary { text, usage, replaced: None })
     }
 
     /// Drafts the first prompt of a session that works on `goal`, after `plan`.
@@ -187,7 +251,7 @@ impl Summarizer {
         let texts = prompts::texts(&plan.messages);
         let prompt = |texts: &[String]| prompts::handoff(texts, goal);
         let text = self.ask_about_end(texts, prompt, &mut usage).await?;
-        Ok(Summary { text, usage })
+        Ok(Summary { text, usage, replaced: None })
     }
 
     /// Sends one request, with the usual retries.
@@ -227,9 +291,13 @@ impl Summarizer {
                     outbox.send(SessionEvent::SummaryRetryStarted { source: self.announce.source });
                 }
                 Next::TooLong { demanded } => {
-                    return Err(SummaryError::Failed(too_long(demanded, self.retry.max_delay)));
+                    let text = too_long(demanded, self.retry.max_delay);
+                    return Err(SummaryError::Failed { text, may_pass: true });
                 }
-                Next::GiveUp => return Err(SummaryError::Failed(error)),
+                Next::GiveUp => {
+                    let may_pass = may_pass(&answer);
+                    return Err(SummaryError::Failed { text: error, may_pass });
+                }
             }
         }
     }
@@ -253,7 +321,8 @@ impl Summarizer {
                 };
             }
         }
-        Err(SummaryError::Failed("the stream ended without an answer".to_owned()))
+        let text = "the stream ended without an answer".to_owned();
+        Err(SummaryError::Failed { text, may_pass: true })
     }
 
     async fn wait(&self, delay: Duration) -> Result<(), SummaryError> {
@@ -262,17 +331,28 @@ impl Summarizer {
     }
 }
 
-/// The text of an answer, if it is complete.
+/// What ends a summary that is not complete.
+const CUT_OFF: &str = "[The summary was cut off here at the output limit of the model.]";
+
+/// The text of an answer, with a mark if it was cut off.
 fn text_of(answer: &AssistantMessage) -> Result<String, SummaryError> {
-    if answer.stop_reason == StopReason::Length {
-        return Err(SummaryError::CutOff);
-    }
     if answer.tool_calls().next().is_some() {
         return Err(SummaryError::CalledTool);
     }
     let text: String = answer.texts().collect::<Vec<_>>().join("\n");
-    let text = text.trim();
-    if text.is_empty() { Err(SummaryError::Empty) } else { Ok(text.to_owned()) }
+    match (text.trim(), answer.stop_reason) {
+        ("", _) => Err(SummaryError::Empty),
+        (text, StopReason::Length) => Ok(format!("{text}\n\n{CUT_OFF}")),
+        (text, _) => Ok(text.to_owned()),
+    }
+}
+
+/// Whether the failure of `answer` concerns the service or the account rather than this request, so
+/// that a later one may succeed.
+fn may_pass(answer: &AssistantMessage) -> bool {
+    use FailureClass::{Config, InvalidRequest, Refused, ToolUseFailed, Unknown};
+    let class = Failure::of_answer(answer).map(|failure| failure.class);
+    !matches!(class, Some(Config | InvalidRequest | Refused | ToolUseFailed | Unknown))
 }
 
 fn add(sum: &mut Usage, usage: &Usage) {

@@ -62,7 +62,7 @@ pub(crate) fn end(reason: &str) -> String {
     format!("{}data: {usage}\n\ndata: [DONE]\n\n", chunk(&json!({}), Some(reason)))
 }
 
-fn chunk(delta: &Value, finish_reason: Option<&str>) -> String {
+pub(crate) fn chunk(delta: &Value, finish_reason: Option<&str>) -> String {
     let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish_reason });
     format!("data: {}\n\n", json!({ "id": "r", "model": "m-1", "choices": [choice] }))
 }

@@ -8,6 +8,7 @@
 //! borrows from the request; the conversation itself never changes. The codecs add
 //! the requirements of their wire formats.
 
+mod room;
 mod system;
 
 use crate::ai::models::{Updates, image_limits, image_types};
@@ -22,9 +23,11 @@ use crate::ai::messages::{
     AssistantBlock, AssistantMessage, ContentBlock, Image, ImageUrl, Message, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
 };
+use crate::util::hash::fnv1a;
 
 use system::Placement;
 
+pub use room::{answer_limit, is_answer_limit_lowered, least_answer};
 pub(in crate::ai) use system::SystemUpdate;
 pub use system::{SystemState, system_state};
 
@@ -203,92 +206,12 @@ pub(in crate::ai) fn prompt(request: &Request, ids: IdRule, updates: Updates) ->
     let updates = placement.updates;
     let mut prompt =
         Prompt { system: placement.system, tools, tools_are_history, updates, turns, max_tokens: 0 };
-    let wanted = request.options.max_tokens.unwrap_or(u64::MAX).min(request.model.max_tokens);
-    prompt.max_tokens = fitting(wanted, request.model.context_window, &prompt).max(1);
+    prompt.max_tokens = room::answer_tokens(room::wanted(request), &request.model, &prompt);
     prompt
-}
-
-/// As much of an answer of `wanted` tokens as the window has room for.
-fn fitting(wanted: u64, window: u64, prompt: &Prompt<'_>) -> u64 {
-    // No text has more characters than bytes, and bytes need not be counted.
-    if wanted <= room(window, estimate_tokens(prompt, &|text| text.len() as u64)) {
-        return wanted;
-    }
-    wanted.min(room(window, estimate_tokens(prompt, &|text| text.chars().count() as u64)))
 }
 
 /// The text used where the API requires one and there is none.
 pub(in crate::ai) const NO_TEXT: &str = "(no text)";
-
-/// Tokens left for the answer to a prompt of about `input` tokens.
-///
-/// The estimate is rough, so a margin of 15 %, at least 4096, stays free. If
-/// little is left, the margin shrinks rather than the answer.
-fn room(window: u64, input: u64) -> u64 {
-    const LITTLE: u64 = 32_768;
-    const MARGIN: u64 = 4_096;
-    let generous = window.saturating_sub(input).saturating_sub(MARGIN.max(input / 100 * 15));
-    if generous >= LITTLE {
-        generous
-    } else {
-        window.saturating_sub(input).saturating_sub(MARGIN).min(LITTLE)
-    }
-}
-
-/// A quarter of the characters as `chars` counts them, and a flat count per image.
-fn estimate_tokens(prompt: &Prompt<'_>, chars: &dyn Fn(&str) -> u64) -> u64 {
-    const IMAGE_CHARS: u64 = 4 * 1_200;
-    let content = |content: &[Content<'_>]| -> u64 {
-        let sizes = content.iter().map(|content| match content {
-            Content::Text(text) => chars(text),
-            Content::Image(_) => IMAGE_CHARS,
-        });
-        sizes.sum()
-    };
-    let mut total = chars(&prompt.system);
-    let declaration = |tool: &ToolDeclaration| {
-        chars(&tool.name) + chars(&tool.description) + json_chars(&tool.parameters, chars)
-    };
-    total += prompt.tools.iter().map(|tool| declaration(tool)).sum::<u64>();
-    for turn in &prompt.turns {
-        match turn {
-            Turn::User(user) => total += content(user),
-            Turn::System(update) => {
-                total += chars(&update.text);
-                total += update.tools_added.iter().map(|tool| declaration(tool)).sum::<u64>();
-            }
-            Turn::Assistant(turn) => {
-                for block in &turn.blocks {
-                    total += match block {
-                        Block::Text { text, signature } => chars(text) + signature.map_or(0, chars),
-                        Block::Thinking(thinking) => {
-                            chars(&thinking.thinking)
-                                + thinking.thinking_signature.as_deref().map_or(0, chars)
-                        }
-                        Block::ToolCall { name, arguments, signature, .. } => {
-                            chars(name) + json_chars(arguments, chars) + signature.map_or(0, chars)
-                        }
-                    };
-                }
-                total += turn.results.iter().map(|result| content(&result.content)).sum::<u64>();
-            }
-        }
-    }
-    total / 4
-}
-
-/// The approximate number of characters of `value` as JSON.
-fn json_chars(value: &Value, chars: &dyn Fn(&str) -> u64) -> u64 {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
-        Value::String(text) => chars(text) + 2,
-        Value::Array(items) => items.iter().map(|item| json_chars(item, chars) + 1).sum::<u64>() + 2,
-        Value::Object(members) => {
-            members.iter().map(|(key, value)| key.len() as u64 + 4 + json_chars(value, chars)).sum::<u64>()
-                + 2
-        }
-    }
-}
 
 /// Declarations of the tools in earlier calls, for servers that reject
 /// calls without declarations.
@@ -560,6 +483,7 @@ impl IdRule {
 
     /// An allowed id that depends on `id` and `salt`.
     fn fresh(self, id: &str, salt: u64) -> String {
+        // Stable between versions, so that a provider's cache of a conversation survives an update.
         let hash = fnv1a(id.bytes().chain(salt.to_le_bytes()));
         match self {
             Self::Word { max } | Self::StrictWord { max } | Self::CallAndItem { max } => {
@@ -584,12 +508,6 @@ impl IdRule {
 
 fn is_word(char: char) -> bool {
     char.is_ascii_alphanumeric() || char == '_' || char == '-'
-}
-
-/// <http://www.isthe.com/chongo/tech/comp/fnv/>; stable between versions, so
-/// that a provider's cache of a conversation survives an update.
-fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

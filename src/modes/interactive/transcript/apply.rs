@@ -35,6 +35,8 @@ pub(super) struct Live {
     bash: Option<CellId<BashCell>>,
     /// The error of the last answer, which is already shown.
     failure: Option<String>,
+    /// Why the last answer has nothing to read, until it is certain that it is not requested again.
+    remark: Option<&'static str>,
 }
 
 impl Transcript {
@@ -89,8 +91,12 @@ impl Transcript {
             | SessionEvent::PromptReturned { .. }
             | SessionEvent::SettingsChanged { .. }
             | SessionEvent::ProjectChanged => {}
-            SessionEvent::Settled { .. } => self.abandon_run(ABORTED),
+            SessionEvent::Settled { .. } => {
+                self.abandon_run(ABORTED);
+                self.show_remark();
+            }
             SessionEvent::Ended { .. } => {
+                self.show_remark();
                 self.end_bash(None);
                 self.abandon_run(SESSION_ENDED);
             }
@@ -166,8 +172,8 @@ impl Transcript {
         let (error, shown) = (answer.error_message.as_deref(), failure_text(answer));
         let (tone, text) = match answer.stop_reason {
             StopReason::Stop | StopReason::ToolUse | StopReason::Deferred | StopReason::Pending => {
-                let Some(text) = empty_answer_text(answer) else { return };
-                (Tone::Info, text)
+                self.live.remark = empty_answer_text(answer);
+                return;
             }
             StopReason::Length => (Tone::Failure, length_text(answer)),
             StopReason::Aborted => (Tone::Info, ABORTED),
@@ -184,6 +190,13 @@ impl Transcript {
             notices::show_failure(text, &mut self.cells);
         } else {
             self.cells.push(NoticeCell::new(tone, text).of_entry());
+        }
+    }
+
+    /// Shows why the last answer has nothing to read.
+    fn show_remark(&mut self) {
+        if let Some(text) = self.live.remark.take() {
+            self.cells.push(NoticeCell::new(Tone::Info, text).of_entry());
         }
     }
 
@@ -239,6 +252,7 @@ impl Transcript {
     // Messages and entries.
 
     fn end_message(&mut self, message: &Arc<Message>) {
+        self.show_remark();
         match &**message {
             Message::System(_) => {}
             Message::User(user) => {
@@ -286,6 +300,8 @@ impl Transcript {
             EntryBody::BranchSummary(branch) => {
                 self.cells.push(SummaryCell::branch(branch));
             }
+            // The answer was hidden and requested again.
+            EntryBody::ContextEdit(_) => self.live.remark = None,
             EntryBody::CustomMessage(message) if message.display => {
                 self.cells.push(CustomCell::new(message));
             }
@@ -294,7 +310,6 @@ impl Transcript {
             | EntryBody::ModelChange(_)
             | EntryBody::ThinkingLevelChange(_)
             | EntryBody::Usage(_)
-            | EntryBody::ContextEdit(_)
             | EntryBody::Custom(_)
             | EntryBody::Label(_)
             | EntryBody::SessionInfo(_)
@@ -315,5 +330,6 @@ pub(super) fn show_between(transcript: &mut Transcript, opened: &Opened, remarks
         transcript.show_entry(entry);
     }
     transcript.abandon_run(NO_RESULT);
+    transcript.show_remark();
     transcript.live = Live::default();
 }
