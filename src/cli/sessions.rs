@@ -92,6 +92,17 @@ pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyho
     }
 }
 
+/// Why `--continue` does not open the file that was changed last; `None` if it does.
+pub(super) fn passed_over(args: &Args, folders: &SessionFolders, open: &OpenSession) -> Option<String> {
+    let latest = args.continue_session.then(|| session::unrecognised_latest(&folders.folder))??;
+    let instead = match open {
+        OpenSession::File(_) => "an older session is continued",
+        OpenSession::New | OpenSession::WithId(_) | OpenSession::Forked { .. } => "a new session is started",
+    };
+    let file = latest.display();
+    Some(format!("the latest session file could not be read, so {instead}: {file}"))
+}
+
 /// The session of this directory with exactly this id, or a new one.
 fn with_id(id: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<OpenSession> {
     let new = OpenSession::with_id(id).map_err(|problem| UsageError(format!("--session-id: {problem}")))?;

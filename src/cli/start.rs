@@ -541,6 +541,7 @@ impl Chosen {
         let open = sessions::choose(args, &folders, &cwd)?;
         setup.discover_models(args, front)?;
         let (services, mut problems) = setup.into_services(args, keep(args, &folders), front)?;
+        problems.extend(sessions::passed_over(args, &folders, &open));
         problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
         Ok(Self { services: Arc::new(services), folders, cwd, open, problems })
     }
@@ -678,7 +679,8 @@ pub(super) fn interactive(
     let is_read_out = setup.settings.values.screen_reader;
     let themes = setup.resource_options(&args.theme, args.no_themes);
     setup.discover_models(args, Front::Interactive)?;
-    let (services, problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
+    let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
+    problems.extend(sessions::passed_over(args, &folders, &open));
     let credentials = services.credentials.clone();
     let start = modes::InteractiveStart {
         services: Arc::new(services),

@@ -99,6 +99,7 @@ pub use store::{
     ManageError, ModelChange, OpenError, ReadCounts, Replacement, SessionInfo, SessionMessage, SessionStore,
     SessionTree, StoredEntry, StoredTree, ThinkingLevelChange, TreeEntry, TreeLines, UsageEntry,
     delete_session, file_name, find, latest, project_folder, read_header, read_tree, rename_session,
+    unrecognised_latest,
 };
 pub use summary_draft::SummaryDraft;
 pub use trace::{

@@ -1240,3 +1240,51 @@ async fn task_survives_the_compaction_of_a_run() {
     let last = server.requests()[3].body["messages"].to_string();
     assert!(last.contains("SUMMARY") && last.contains("my very own words"), "{last}");
 }
+
+// Sessions that cannot be read.
+
+#[tokio::test(flavor = "multi_thread")]
+async fn continuing_names_a_latest_file_that_is_no_session() {
+    let server = SseServer::start(["1", "2", "3"].map(|answer| Reply::sse(chat::text(answer)))).await;
+    let home = TestHome::with_server(server.url());
+    let run = async |args: &[&str]| {
+        let mut command = pi(&home);
+        command.args(args);
+        output(command).await
+    };
+    run(&["-p", "one"]).await;
+    let first = home.sessions().pop().unwrap();
+    let pretty = format!("{:#}", json!({"type": "session", "version": 3, "id": "x", "cwd": home.project()}));
+    for (name, damaged) in [("9999-empty.jsonl", String::new()), ("9999-pretty.jsonl", pretty)] {
+        let path = first.with_file_name(name);
+        fs::write(&path, damaged).unwrap();
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
+        let output = run(&["-pc", "go on"]).await;
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains("could not be read, so an older session is continued"), "{stderr}");
+        assert!(stderr.contains(name) && output.status.success(), "{stderr}");
+        let listed = run(&["sessions"]).await;
+        assert!(text(&listed.stderr).contains(name), "{}", text(&listed.stderr));
+        fs::remove_file(path).unwrap();
+    }
+    assert_eq!(home.sessions().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_of_a_very_long_path_is_saved_and_continued() {
+    let server = SseServer::start(["1", "2"].map(|answer| Reply::sse(chat::text(answer)))).await;
+    let home = TestHome::with_server(server.url());
+    let deep = vec!["p".repeat(65); 6].iter().fold(home.project(), |path, part| path.join(part));
+    fs::create_dir_all(&deep).unwrap();
+    for args in [["-p", "one"], ["-pc", "two"]] {
+        let mut command = pi(&home);
+        command.args(args).current_dir(&deep);
+        let output = output(command).await;
+        assert_eq!(text(&output.stderr), "");
+    }
+    assert!(server.requests()[1].body["messages"].to_string().contains("one"));
+    let mut command = pi(&home);
+    command.args(["sessions"]).current_dir(&deep);
+    assert!(text(&output(command).await.stdout).contains("one"));
+}

@@ -515,6 +515,64 @@ fn a_damaged_line_within_the_branch_does_not_cut_off_what_came_before() {
     assert_eq!(file.open().append(user("e"), 1).0.parent_id.as_ref().unwrap().as_str(), "c");
 }
 
+/// The branch of a file whose second line is `a`, followed by these lines, and the notice about them.
+fn read_lines(lines: &[String]) -> (String, Option<String>) {
+    let text = format!("{HEADER}\n{}\n{}\n", user_line("a", ""), lines.join("\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    fs::write(&path, text).unwrap();
+    let mut store = SessionStore::open(&path, || unreachable!("it has a header")).unwrap();
+    (ids(&store.branch(0)).join(" "), pi::session::damage_notice(store.damage()))
+}
+
+#[test]
+fn entries_within_a_damaged_line_are_all_read() {
+    let [b, c] = [user_line("b", "a"), user_line("c", "b")];
+    let zeros = "\0".repeat(900);
+    let whole = |line: String| assert_eq!(read_lines(&[line.clone()]), ("a b".to_owned(), None), "{line}");
+    whole(format!("{b}{zeros}"));
+    whole(format!("{zeros}{b}"));
+    whole(format!("{zeros}{b}{zeros}"));
+    // The beginning of an entry that follows whole.
+    whole(format!("{}{b}", &b[..60]));
+    let several =
+        |line: String| assert_eq!(read_lines(&[line.clone()]), ("a b c".to_owned(), None), "{line}");
+    several(format!("{b}{c}"));
+    several(format!("{b}{zeros}{c}{zeros}"));
+    assert_eq!(read_lines(&[b.clone(), format!("{}{c}", &b[..60])]), ("a b c".to_owned(), None));
+}
+
+#[test]
+fn notice_names_what_a_damaged_line_has_lost() {
+    let [b, c] = [user_line("b", "a"), user_line("c", "b")];
+    let answer = b.replace(r#""role":"user""#, r#""role":"assistant""#);
+    let check = |line: String, branch: &str, expected: &str| {
+        let (read, notice) = read_lines(&[line.clone()]);
+        assert_eq!((read.as_str(), notice.as_deref()), (branch, Some(expected)), "{line}");
+    };
+    let torn = &answer[..answer.len() - 12];
+    check(
+        format!("{torn}{c}"),
+        "a c",
+        "line 3 (an answer) of the session file could not be read; the rest is intact",
+    );
+    check(
+        format!("{b} and garbage"),
+        "a b",
+        "line 3 of the session file could not be read; the rest is intact",
+    );
+}
+
+#[test]
+fn header_with_more_on_its_line_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    fs::write(&path, format!("{HEADER}{}\n{}\n", user_line("a", ""), user_line("b", "a"))).unwrap();
+    let mut store = SessionStore::open(&path, || unreachable!("it has a header")).unwrap();
+    assert_eq!((ids(&store.branch(0)), store.damaged_lines()), (vec!["a", "b"], &[][..]));
+    assert!(pi::session::read_header(&path).is_some());
+}
+
 #[test]
 fn damage_in_a_session_of_the_original_costs_its_line_alone() {
     for path in fixtures() {

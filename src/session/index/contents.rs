@@ -175,10 +175,10 @@ impl Facts {
             // The header is damaged. Where the session belongs is then told by its folder.
             self.head = Some(Head::default());
         }
-        if self.add_entry(body, texts).is_none()
-            && let Some(start) = store::start_of_entry_at_the_end(body)
-        {
-            self.add_entry(&body[start..], texts);
+        if self.add_entry(body, texts).is_none() {
+            for range in store::ranges_of_entries(body) {
+                self.add_entry(&body[range], texts);
+            }
         }
         true
     }

@@ -289,7 +289,7 @@ impl SessionIndex {
             SessionScope::Folder { folder, .. } => path.parent() == Some(folder),
             SessionScope::All => true,
         };
-        let rows = self.rows.iter().filter(|(_, row)| row.facts.head.is_none() && row.stamp.size > 0);
+        let rows = self.rows.iter().filter(|(_, row)| row.facts.head.is_none());
         let mut paths: Vec<PathBuf> = rows.map(|(path, _)| PathBuf::from(path)).collect();
         paths.retain(|path| is_listed(path));
         paths.sort();

@@ -3,17 +3,30 @@
 use std::fs::{self, Metadata};
 use std::path::{Component, Path, PathBuf};
 
+use crate::util::hash::fnv1a;
 use crate::util::parts;
 
 use super::entry::Header;
 use super::scan;
 
+/// Longest name of a folder that file systems take, in bytes.
+const MAX_NAME_BYTES: usize = 255;
+
 /// The folder of a project's sessions below `root`: the directory's path with
-/// separators and colons as dashes. Two directories can share a folder.
+/// separators and colons as dashes. Two directories can share a folder. Of a path that is too long for a
+/// name, the name has a hash and the end.
 pub fn project_folder(root: &Path, cwd: &Path) -> PathBuf {
     let text = cwd.to_string_lossy();
     let text = text.strip_prefix(['/', '\\']).unwrap_or(&text);
-    root.join(format!("--{}--", text.replace(['/', '\\', ':'], "-")))
+    let name = text.replace(['/', '\\', ':'], "-");
+    let frame = "----".len();
+    if name.len() + frame <= MAX_NAME_BYTES {
+        return root.join(format!("--{name}--"));
+    }
+    let hash = fnv1a(text.bytes());
+    let n_kept = MAX_NAME_BYTES - frame - "0123456789abcdef-".len();
+    let start = name.ceil_char_boundary(name.len() - n_kept);
+    root.join(format!("--{hash:016x}-{}--", &name[start..]))
 }
 
 /// The file name of a session that began at `timestamp` (ISO 8601).
@@ -24,6 +37,11 @@ pub fn file_name(timestamp: &str, id: &str) -> String {
 /// The most recently changed session in `folder`; `cwd` restricts to those of a directory.
 pub fn latest(folder: &Path, cwd: Option<&Path>) -> Option<PathBuf> {
     files_by_time(folder).into_iter().find(|path| is_wanted(path, folder, cwd))
+}
+
+/// The most recently changed file in `folder` if it cannot be recognised as a session.
+pub fn unrecognised_latest(folder: &Path) -> Option<PathBuf> {
+    files_by_time(folder).into_iter().next().filter(|path| scan::read_header(path).is_none())
 }
 
 /// Sessions that match an id, the most recently changed of each folder first.
@@ -116,7 +134,25 @@ mod tests {
         };
         assert_eq!(folder("/tmp/pit/w.d"), "--tmp-pit-w.d--");
         assert_eq!(folder("/"), "----");
+        let longest = format!("/{}", "a".repeat(251));
+        assert_eq!(folder(&longest), format!("--{}--", "a".repeat(251)));
         let name = file_name("2026-11-21T09:23:47.280Z", "abc");
         assert_eq!(name, "2026-11-21T09-23-47-280Z_abc.jsonl");
+    }
+
+    #[test]
+    fn path_too_long_for_a_name_is_cut_and_hashed() {
+        let name = |cwd: &str| {
+            let folder = project_folder(Path::new(""), Path::new(cwd));
+            folder.to_string_lossy().into_owned()
+        };
+        for part in ["p".repeat(65), "目".repeat(30), "p目".repeat(20)] {
+            let long = format!("/{}", vec![part; 6].join("/"));
+            let (name, other) = (name(&long), name(&format!("/x{long}")));
+            assert!((250..=255).contains(&name.len()), "{}", name.len());
+            assert!(name.starts_with("--") && name.ends_with(&format!("{}--", long.chars().last().unwrap())));
+            assert_ne!(name, other, "only the hash tells them apart");
+            assert_eq!(name.rsplit('-').nth(2), other.rsplit('-').nth(2));
+        }
     }
 }

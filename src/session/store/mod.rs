@@ -40,13 +40,13 @@ pub use entry::{
 };
 pub use journal::JournalError;
 pub(super) use journal::{Synced, Unsynced};
-pub use list::{FoundSessions, file_name, find, latest, project_folder};
+pub use list::{FoundSessions, file_name, find, latest, project_folder, unrecognised_latest};
 pub(super) use list::{session_files, works_in};
 pub use manage::{Deleted, ManageError, delete_session, rename_session};
 pub(super) use outline::PendingOutline;
 pub(super) use replace::replace;
 pub use scan::{OpenError, read_header};
-pub(super) use scan::{clean_name, is_entry, parse_header, past_bad_blocks, start_of_entry_at_the_end};
+pub(super) use scan::{clean_name, is_entry, parse_header, past_bad_blocks, ranges_of_entries};
 pub use session_tree::{EntryLabel, SessionTree, StoredEntry, TreeEntry, TreeLines};
 pub(super) use stamp::{End, Stamp};
 pub use tree::EntryKind;

@@ -316,6 +316,11 @@ impl Progress {
         if self.header.is_some() {
             return true;
         }
+        if let Some((header, end)) = header_before_more(body) {
+            self.header = Some(header);
+            self.lines.add_damaged(&body[end..], offset + end as u64, self.n_lines);
+            return true;
+        }
         if is_entry(body) {
             // The header is damaged, missing, or further down.
             self.lines.add(line, offset, self.n_lines);
@@ -326,8 +331,8 @@ impl Progress {
         } else {
             self.lines.damage.push(DamagedLine { line: self.n_lines as usize, what: None });
             self.damaged_header.get_or_insert_with(|| body.to_vec());
-            if let Some((start, head)) = entry_at_the_end(body) {
-                let location = Location::new(offset + start as u64, body.len() - start);
+            for (range, head) in entries_within(body) {
+                let location = Location::new(offset + range.start as u64, range.len());
                 self.lines.add_entry(&head, location, self.n_lines);
             }
         }
@@ -405,18 +410,55 @@ impl Lines {
             self.tree.push(bare.node(Location::new(offset, body.len()), line));
             return;
         }
-        let (what, gap) = damage::examine(body);
-        self.damage.push(DamagedLine { line: line_no, what });
+        self.add_damaged(body, offset, line);
+    }
+
+    /// Adds the entries of a line that is not one entry, and records what of it is lost.
+    fn add_damaged(&mut self, body: &[u8], offset: u64, line: u32) {
+        let found = entries_within(body);
+        let ids: Vec<EntryId> = found.iter().map(|(_, head)| EntryId::new(&head.id)).collect();
+        let mut lost: Option<Option<String>> = None;
+        let mut at = 0;
+        for (range, head) in &found {
+            self.add_lost(&body[at..range.start], &ids, &mut lost);
+            self.add_entry(head, Location::new(offset + range.start as u64, range.len()), line);
+            at = range.end;
+        }
+        if found.is_empty() {
+            self.note_lost(body, &mut lost);
+        } else {
+            self.add_lost(&body[at..], &ids, &mut lost);
+        }
+        if let Some(what) = lost {
+            self.damage.push(DamagedLine { line: line as usize, what });
+        }
+    }
+
+    /// Records a part of a line between entries, unless nothing is lost: it has only zeros, which a crash
+    /// leaves, or is the beginning of an entry that was read elsewhere.
+    fn add_lost(&mut self, part: &[u8], ids: &[EntryId], lost: &mut Option<Option<String>>) {
+        let is_blank = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+        if part.iter().all(is_blank) {
+            return;
+        }
+        let (_, gap) = damage::examine(part);
+        let is_there = gap.id.as_ref().is_some_and(|id| ids.contains(id) || self.tree.contains(id));
+        if !is_there {
+            self.note_lost(part, lost);
+        }
+    }
+
+    fn note_lost(&mut self, part: &[u8], lost: &mut Option<Option<String>>) {
+        let (what, gap) = damage::examine(part);
         // What was torn while it was written has not happened.
-        let end = gap.id.clone().filter(|_| damage::is_whole(body));
+        let end = gap.id.clone().filter(|_| damage::is_whole(part));
         self.tree.push_gap(gap);
         if let Some(id) = end {
             self.tree.end_at_gap(&id);
         }
-        // A truncated line, followed by the next one without a line break.
-        if let Some((start, head)) = entry_at_the_end(body) {
-            self.add_entry(&head, Location::new(offset + start as u64, body.len() - start), line);
-        }
+        // One notice names a line; the first kind that is known is the best name.
+        let named = lost.get_or_insert(None);
+        *named = named.take().or(what);
     }
 
     fn add_entry(&mut self, head: &EntryHead<'_>, location: Option<Location>, line: u32) {
@@ -433,21 +475,46 @@ impl Lines {
     }
 }
 
-/// The offset of an entry that begins within a damaged line and extends to its end.
-pub(in crate::session) fn start_of_entry_at_the_end(body: &[u8]) -> Option<usize> {
-    entry_at_the_end(body).map(|(start, _)| start)
+/// Where entries are within a damaged line, first to last.
+pub(in crate::session) fn ranges_of_entries(body: &[u8]) -> Vec<Range<usize>> {
+    entries_within(body).into_iter().map(|(range, _)| range).collect()
 }
 
-/// An entry that begins within a damaged line and extends to its end, and its offset.
-fn entry_at_the_end(body: &[u8]) -> Option<(usize, EntryHead<'_>)> {
+/// Attempts to read an entry within a damaged line, so that a hostile line does not take long.
+const MAX_ATTEMPTS: usize = 64;
+
+/// The entries within a damaged line, and where they are: several on one line, one behind the remains of
+/// another, or one with something behind it.
+fn entries_within(body: &[u8]) -> Vec<(Range<usize>, EntryHead<'_>)> {
     const START: &[u8] = br#"{"type":""#;
-    let starts =
-        (1..body.len().saturating_sub(START.len())).rev().filter(|at| body[*at..].starts_with(START));
-    starts.take(64).find_map(|at| {
-        let head: EntryHead<'_> = serde_json::from_slice(&body[at..]).ok()?;
+    let (mut found, mut at, mut n_failed) = (Vec::new(), 0, 0);
+    while let Some(next) = body[at..].windows(START.len()).position(|window| window == START) {
+        let start = at + next;
+        let kind = body[start + START.len()..].split(|byte| *byte == b'"').next().unwrap_or_default();
         // A tool call has type and id, too.
-        head.describe().is_some().then_some((at, head))
-    })
+        let is_kind = std::str::from_utf8(kind).is_ok_and(|kind| damage::describe(kind, None).is_some());
+        let mut values = serde_json::Deserializer::from_slice(&body[start..]).into_iter();
+        let head = if is_kind { values.next().and_then(Result::ok) } else { None };
+        at = start + 1;
+        if let Some(head) = head {
+            at = start + values.byte_offset();
+            found.push((start..at, head));
+        } else if is_kind {
+            n_failed += 1;
+        }
+        if n_failed == MAX_ATTEMPTS {
+            break;
+        }
+    }
+    found
+}
+
+/// A header that something else follows on its line, and where it ends.
+fn header_before_more(body: &[u8]) -> Option<(Header, usize)> {
+    let mut values = serde_json::Deserializer::from_slice(body).into_iter::<IgnoredAny>();
+    values.next()?.ok()?;
+    let end = values.byte_offset();
+    Some((parse_header(&body[..end])?, end))
 }
 
 /// The last entries of a session, read from the last [`TAIL_BYTES`] of the
@@ -500,6 +567,9 @@ pub fn read_header(path: &Path) -> Option<Header> {
         let body = trim(&line);
         if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
             return parse_header(body).or_else(|| is_entry(body).then(|| rebuilt_header(path, &damaged)));
+        }
+        if let Some((header, _)) = header_before_more(body) {
+            return Some(header);
         }
         if damaged.is_empty() {
             damaged.extend_from_slice(body);
