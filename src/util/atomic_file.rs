@@ -158,6 +158,10 @@ enum Readers {
 
 fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let target = follow_links(path)?;
+    if fs::metadata(&target).is_ok_and(|metadata| os::is_pipe(&metadata)) {
+        // Opening it would wait for somebody who reads.
+        return Err(io::Error::other("it is a pipe"));
+    }
     let existing = match disk.open(OpenOptions::new().write(true), &target) {
         Ok(file) => Some(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,

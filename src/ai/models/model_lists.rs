@@ -20,8 +20,6 @@ use crate::ai::transport::{Credential, Route, Transport, connection_error, read_
 const LIMIT: Duration = Duration::from_secs(3);
 const LIST_LIMIT_BYTES: usize = 4 << 20;
 const MAX_MODELS: usize = 1_000;
-/// Longer ids and names are none: they are in tables and in every message.
-const MAX_NAME_BYTES: usize = 512;
 
 /// Kinds of models that do not answer prompts, as named in lists.
 const OTHER_KINDS: [&str; 9] =
@@ -211,11 +209,8 @@ fn headers(template: &Model, credential: &Credential) -> Result<HeaderMap, Strin
 /// One row; `None` if it is not a chat model.
 fn model(template: &Model, row: &Value) -> Option<Model> {
     let is_plain =
-        |text: &&str| !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control);
+        |text: &&str| !text.is_empty() && text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control);
     let id = row["id"].as_str().filter(is_plain).filter(|id| !id.contains(char::is_whitespace))?;
-    if id.len() > MAX_ID_BYTES {
-        return None;
-    }
     let kind = row["type"].as_str().unwrap_or_default();
     if OTHER_KINDS.contains(&kind) || row["supports_chat"] == false {
         return None;

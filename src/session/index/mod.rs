@@ -311,8 +311,8 @@ impl SessionIndex {
             }
             crate::util::atomic_file::create_private_folder(folder)?;
         }
-        // In a shared directory somebody else may have put a link there, whose target is not the index.
-        if is_link(&self.file) {
+        // In a shared directory somebody else may have put a link there, whose target is not the index, or a pipe.
+        if fs::symlink_metadata(&self.file).is_ok_and(|metadata| !metadata.is_file()) {
             fs::remove_file(&self.file)?;
         }
         if stamp_of(&self.file) != self.loaded {

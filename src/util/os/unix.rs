@@ -7,7 +7,8 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{
-    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+    DirBuilderExt as _, FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+    PermissionsExt as _, fchown,
 };
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -108,6 +109,11 @@ pub fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<(
 /// As [`std::io::Write::write_all`].
 pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     file.write_all_at(bytes, offset)
+}
+
+/// Whether it is a named pipe, which waits for its other end when it is opened.
+pub fn is_pipe(metadata: &Metadata) -> bool {
+    metadata.file_type().is_fifo()
 }
 
 pub fn file_id(metadata: &Metadata) -> FileId {
