@@ -270,18 +270,18 @@ async fn pictures_are_made_to_fit_before_they_are_stored() {
     }
     let hint = |height: u32, width: u32, factor: &str| {
         format!(
-            "[Image: original {width}x2, displayed at 2000x{height}. Multiply coordinates by {factor} to map to original image.]"
+            "[Image: original {width}x2, displayed at 2000x{height}. Multiply {factor} to map to original image.]"
         )
     };
     assert_eq!(
         shown,
         [
-            format!("look\n\n{}", hint(1, 4_000, "2.00")),
+            format!("look\n\n{}", hint(1, 4_000, "coordinates by 2.00")),
             "2000 pixels wide".to_owned(),
             "[Image omitted: could not be converted to a supported inline image format.]".to_owned(),
             "shot".to_owned(),
             "2000 pixels wide".to_owned(),
-            hint(1, 9_000, "4.50"),
+            hint(1, 9_000, "x by 4.50 and y by 2.00"),
         ]
     );
 }
