@@ -314,7 +314,8 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
 

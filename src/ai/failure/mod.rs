@@ -92,7 +92,7 @@ pub struct Failure {
     pub rejection: Option<Rejection>,
     /// The token counts that the error names; only for [`FailureClass::Overflow`]. Its `limit` is
     /// the window that counts, if it is smaller than the configured one.
-    pub size: Option<RefusedSize>,
+    pub size: Option<Box<RefusedSize>>,
 }
 
 impl Failure {
@@ -115,8 +115,8 @@ impl Failure {
 }
 
 /// The token counts in an error of this class.
-fn size_in(text: &str, class: FailureClass) -> Option<RefusedSize> {
-    if class == FailureClass::Overflow { RefusedSize::read(text) } else { None }
+fn size_in(text: &str, class: FailureClass) -> Option<Box<RefusedSize>> {
+    if class == FailureClass::Overflow { RefusedSize::read(text).map(Box::new) } else { None }
 }
 
 /// A failure before it is put into the answer, with the text for the user.

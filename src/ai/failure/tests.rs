@@ -334,7 +334,8 @@ fn refusals_of_strict_schemas_are_recognised() {
 fn size_of_a_rejected_request_is_a_value_of_its_failure() {
     let check = |body: serde_json::Value, status: u16, expected: Option<(u64, u64)>| {
         let error = ErrorBody::from_text(&body.to_string()).into_error(Some(status));
-        let size = |failure: &Failure| failure.size.and_then(|size| Some((size.limit?, size.requested?)));
+        let size =
+            |failure: &Failure| failure.size.as_ref().and_then(|size| Some((size.limit?, size.requested?)));
         assert_eq!(size(&error.failure), expected, "{body}");
         // A stored answer has its text alone.
         assert_eq!(size(&Failure::read(&error.text, None)), expected, "{}", error.text);

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -162,12 +162,13 @@ pub(super) async fn instance_keys(transport: &Transport, base: &str) -> Result<K
     read_keys(&reply, "the instance's metadata service")
 }
 
-async fn read_token(path: &PathBuf) -> Result<String, AwsError> {
-    let file = path.clone();
+async fn read_token(path: &Path) -> Result<String, AwsError> {
+    let file = path.to_owned();
     let reading = tokio::task::spawn_blocking(move || os::read_regular(&file, FILE_LIMIT_BYTES));
     let read = reading.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     let token = read.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
-    let token = token.map_err(|error| AwsError::File { path: path.clone(), problem: error.to_string() })?;
+    let token =
+        token.map_err(|error| AwsError::File { path: path.to_owned(), problem: error.to_string() })?;
     Ok(token.trim().to_owned())
 }
 

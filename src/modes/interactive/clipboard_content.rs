@@ -237,7 +237,8 @@ pub(super) fn files_of(list: &str) -> Vec<PathBuf> {
     decoded.map(|path| PathBuf::from(path.into_owned())).collect()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

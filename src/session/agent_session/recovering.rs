@@ -36,7 +36,7 @@ impl<'s> Recovering<'s> {
         }
         let session = &mut *self.session;
         if ai::is_overflow(answer, session.model.model().context_window) {
-            window_fit::learn_window(session, failure.as_ref().and_then(|failure| failure.size.as_ref()));
+            window_fit::learn_window(session, failure.as_ref().and_then(|failure| failure.size.as_deref()));
             if Compacting::of(session).recover(answer).await {
                 return;
             }

@@ -222,9 +222,9 @@ impl Decoder {
             self.items[at].item.entry("name").or_insert_with(|| Value::from(tool));
         }
         if is_whole {
-            self.full(at, part, text, out)
+            self.full(at, part, text, out);
         } else {
-            self.append(at, part, text, out)
+            self.append(at, part, text, out);
         }
         Ok(())
     }
