@@ -482,7 +482,7 @@ fn finish_reasons_of_other_apis_count_as_theirs() {
 }
 
 #[test]
-fn failures_in_a_finish_reason_are_told_as_what_they_are() {
+fn failure_in_a_finish_reason_has_its_class() {
     let message = decode(GOOGLE, &[google(json!([]), Some("UNEXPECTED_TOOL_CALL"))]);
     assert!(is_retryable(&message));
     let frames = anthropic(&[block_delta(0, "text_delta", "hi")], "model_context_window_exceeded");
@@ -594,9 +594,9 @@ fn counts_that_cannot_be_true_replace_no_better_ones() {
             |input: &Value| json!({"metadata": {"usage": {"inputTokens": input, "outputTokens": 9}}});
         check(BEDROCK, counts(&json!(40_000)), counts(&bad));
     }
-    // A count that was never possible is estimated, because compaction depends on it.
+    // A count that is never more than 0 is estimated, because compaction depends on it.
     for (api, frame) in [
-        (CHAT, json!({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 9}})),
+        (CHAT, json!({"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 9}})),
         (
             RESPONSES,
             event(

@@ -123,5 +123,8 @@ mod tests {
         }
         let fine = json!({"properties": {"x": {"anyOf": []}}, "type": "object", "required": ["x"]});
         check(fine.clone(), fine);
+        let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        check(json!({"properties": {}, "additionalProperties": false, "oneOf": []}), closed.clone());
+        check(closed.clone(), closed);
     }
 }

@@ -76,11 +76,11 @@ impl UsageCount {
         self.earlier = sum(&self.earlier, usage);
     }
 
-    /// The final counts. If the service has no possible count of a long request, an estimate
-    /// replaces it, because the session plans with it.
+    /// The final counts. If the service counts an answer but nothing of a long request, an estimate
+    /// replaces the count, because the session plans with it.
     pub(super) fn finish(mut self) -> Usage {
-        let has_report = self.usage.output > 0 || self.usage.prompt_tokens() > 0;
-        if has_report && self.sent_bytes >= LONG_BYTES && !self.is_plausible(&self.usage) {
+        let lacks_prompt = self.usage.output > 0 && self.usage.prompt_tokens() == 0;
+        if lacks_prompt && self.sent_bytes >= LONG_BYTES {
             self.usage.input = self.sent_bytes / BYTES_PER_TOKEN;
             self.usage.total_tokens = self.usage.prompt_tokens().saturating_add(self.usage.output);
         }
@@ -171,11 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_replaces_a_count_that_was_never_possible() {
+    fn an_estimate_replaces_a_count_of_zero() {
         check(150_000, &[usage(0, 0, 9)], (37_500, 0, 9, 37_509));
-        check(150_000, &[usage(3, 0, 9)], (37_500, 0, 9, 37_509));
+        check(150_000, &[usage(3, 0, 9)], (3, 0, 9, 12));
         check(150_000, &[], (0, 0, 0, 0));
-        check(10_000, &[usage(3, 0, 9)], (3, 0, 9, 12));
+        check(10_000, &[usage(0, 0, 9)], (0, 0, 9, 9));
     }
 
     #[test]

@@ -760,7 +760,7 @@ mod tests {
 
     /// A stopped program finds its timers over before its connections have run.
     #[tokio::test(start_paused = true)]
-    async fn what_the_connection_brings_right_after_the_limit_counts() {
+    async fn chunk_that_arrives_right_after_the_limit_counts() {
         let late = |ms: u64| {
             let chunks = stream::once(async move {
                 tokio::time::sleep(Duration::from_millis(300_000 + ms)).await;

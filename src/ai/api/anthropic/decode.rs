@@ -38,14 +38,14 @@ pub(super) struct Decoder {
     /// The server's explanation of a refusal.
     explanation: Option<String>,
     /// All blocks in their order, also the skipped ones, to send back when the service pauses.
-    parts: Vec<AnswerPart>,
+    parts: Vec<PausedPart>,
     /// A block of a skipped kind had text.
     has_skipped_text: bool,
     has_stopped: bool,
 }
 
 /// A block of the answer as the service wants it back.
-enum AnswerPart {
+enum PausedPart {
     Shown(usize),
     /// A block of a skipped kind, and the JSON text of its input.
     Skipped(Value, String),
@@ -166,8 +166,8 @@ impl Decoder {
             DeltaTarget::Skipped => None,
         };
         self.parts.push(match slot {
-            Some(slot) => AnswerPart::Shown(slot),
-            None => AnswerPart::Skipped(Value::Null, String::new()),
+            Some(slot) => PausedPart::Shown(slot),
+            None => PausedPart::Skipped(Value::Null, String::new()),
         });
         self.open.push(OpenBlock { wire_index, kind, slot, input });
     }
@@ -213,7 +213,7 @@ impl Decoder {
         let Some(TextPiece(text)) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
         if self.is_skipped(wire_index) {
             self.has_skipped_text |= kind != DeltaTarget::Call;
-            if let Some(AnswerPart::Skipped(_, input)) = self.parts.last_mut() {
+            if let Some(PausedPart::Skipped(_, input)) = self.parts.last_mut() {
                 input.push_str(&text);
             }
             return Ok(());
@@ -235,14 +235,14 @@ impl Decoder {
             DeltaTarget::Thinking => self.blocks.start_thinking(out),
             DeltaTarget::Call | DeltaTarget::Skipped => return None,
         };
-        self.parts.push(AnswerPart::Shown(slot));
+        self.parts.push(PausedPart::Shown(slot));
         self.open.push(OpenBlock { wire_index, kind, slot: Some(slot), input: None });
         Some(slot)
     }
 
     /// Stores the block of a skipped kind that the event in `data` has just started.
     fn keep_skipped(&mut self, at: usize, data: &str) {
-        if let Some(AnswerPart::Skipped(block, _)) = self.parts.get_mut(at)
+        if let Some(PausedPart::Skipped(block, _)) = self.parts.get_mut(at)
             && let Ok(Value::Object(mut event)) = serde_json::from_str(data)
         {
             *block = event.shift_remove("content_block").unwrap_or_default();
@@ -252,15 +252,15 @@ impl Decoder {
     /// The content so far as blocks of a request.
     fn content(&self) -> Vec<Value> {
         let parts = self.parts.iter().filter_map(|part| match part {
-            AnswerPart::Shown(slot) => sent_back(self.blocks.content.get(*slot)?),
-            AnswerPart::Skipped(block @ Value::Object(_), input) => {
+            PausedPart::Shown(slot) => sent_back(self.blocks.content.get(*slot)?),
+            PausedPart::Skipped(block @ Value::Object(_), input) => {
                 let mut block = block.clone();
                 if let Ok(input) = serde_json::from_str::<Value>(input) {
                     block["input"] = input;
                 }
                 Some(block)
             }
-            AnswerPart::Skipped(..) => None,
+            PausedPart::Skipped(..) => None,
         });
         parts.collect()
     }

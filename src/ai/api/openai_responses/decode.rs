@@ -643,12 +643,12 @@ fn list_of(raw: &RawValue) -> Option<Vec<Value>> {
 /// The original's note of reasoning that the service dropped; `None` if there is none. At the end of a
 /// turn that is normal.
 fn note_of(transformations: &[Value]) -> Option<Value> {
-    let is_told = |entry: &&Value| {
+    let is_noted = |entry: &&Value| {
         entry.is_object() && entry.get("reason").and_then(Value::as_str) != Some("turn_boundary")
     };
-    let told: Vec<&Value> = transformations.iter().filter(is_told).collect();
-    (!told.is_empty())
-        .then(|| json!({"type": "openai_input_transformations", "details": {"transformations": told}}))
+    let noted: Vec<&Value> = transformations.iter().filter(is_noted).collect();
+    (!noted.is_empty())
+        .then(|| json!({"type": "openai_input_transformations", "details": {"transformations": noted}}))
 }
 
 /// The name of an event without its end, and whether it has the whole text.
