@@ -17,6 +17,7 @@ mod context_report;
 mod copies;
 mod deferred;
 mod draft_file;
+mod dropped_reasoning;
 mod endings;
 mod event;
 mod from_settings;

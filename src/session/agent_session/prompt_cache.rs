@@ -22,6 +22,7 @@ use crate::config::{CacheWarmingMode, LiveSettings};
 
 use super::super::cache_warming::{self, CachedPrompt, NotWarmed, Stage, WarmingCosts, WarmingStatus};
 use super::super::cache_watch::{self, CacheWatch};
+use super::super::dropped_reasoning;
 use super::super::event::NoticeLevel;
 use super::super::outbox::Outbox;
 use super::super::services::Services;
@@ -158,6 +159,9 @@ impl PromptCache {
             if let Some(text) = miss.describe(cost_usd) {
                 self.outbox.notice(NoticeLevel::Info, text);
             }
+        }
+        if let Some(text) = dropped_reasoning::notice(answer, messages).filter(|_| is_shown) {
+            self.outbox.notice(NoticeLevel::Info, text);
         }
         let asked = self.asked.take().filter(|_| !answer.is_failed());
         let Some(Asked { request, answer_cap, at_ms }) = asked else { return };
