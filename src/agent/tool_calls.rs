@@ -159,9 +159,6 @@ impl<'a> BatchRun<'a, '_> {
 
     async fn one_by_one(&mut self, calls: &[Arc<ToolCall>]) {
         for (call_idx, call) in calls.iter().enumerate() {
-            if self.cancel.is_cancelled() && self.run.cancel.is_cancelled() {
-                return;
-            }
             self.hooks.emit(AgentEvent::ToolStart { call: Arc::clone(call) }).await;
             match self.prepare(call_idx, call).await {
                 Err(error) => self.finish_with_error(call_idx, call, &error).await,
@@ -204,6 +201,10 @@ impl<'a> BatchRun<'a, '_> {
 
     /// All checks before a call runs; the error becomes its result.
     async fn prepare(&mut self, call_idx: usize, call: &Arc<ToolCall>) -> Result<Ready<'a>, ToolError> {
+        // After an abort neither the tool nor the arguments matter, and nobody is asked.
+        if self.run.cancel.is_cancelled() {
+            return Err(ToolError::aborted());
+        }
         if let Some(error) = &call.arguments_error {
             let name = &call.name;
             return Err(ToolError::new(format!("the arguments of {name} are not a JSON object: {error}")));

@@ -687,12 +687,27 @@ async fn an_abort_ends_running_tools_and_starts_no_more() {
 }
 
 #[tokio::test]
-async fn an_abort_leaves_sequential_calls_that_have_not_started_without_result() {
+async fn abort_gives_sequential_calls_that_have_not_started_a_result() {
     let gates = gates(2);
     let mut bench = AgentBench::new([waits(2)]).tools([TestTool::wait(&gates).sequential()]);
     let cancel = bench.cancel.clone();
     let (ran, ()) = tokio::join!(bench.run("go"), abort_at(&gates[0], cancel));
-    assert_eq!(ran.messages()[1..], ["answer [c0][c1]", "result c0 failed: Command aborted"]);
+    let failed = ["result c0 failed: Command aborted", "result c1 failed: Operation aborted"];
+    assert_eq!(ran.messages()[1..], ["answer [c0][c1]", failed[0], failed[1]]);
+    let started = ran.events.iter().filter(|event| matches!(event, AgentEvent::ToolStart { .. })).count();
+    assert_eq!(started, 2);
+}
+
+#[tokio::test]
+async fn abort_is_checked_before_tool_and_arguments_of_a_call() {
+    let gates = gates(1);
+    let answer =
+        waits(1).tool_call("x", "no_such_tool", json!({})).tool_call("y", "wait", json!("no object"));
+    let mut bench = AgentBench::new([answer]).tools([TestTool::wait(&gates).sequential()]);
+    let cancel = bench.cancel.clone();
+    let (ran, ()) = tokio::join!(bench.run("go"), abort_at(&gates[0], cancel));
+    let aborted = ["result x failed: Operation aborted", "result y failed: Operation aborted"];
+    assert_eq!(ran.messages()[3..], aborted);
 }
 
 #[tokio::test]
