@@ -314,7 +314,7 @@ async fn address_without_path_is_completed_and_a_named_model_gets_its_window() {
     let server = SseServer::start([missing, json("/v1/models", &list), answer("one")]).await;
     let home = TestHome::new();
     let args = &["--model", "home/qwen", "-p", "hi"];
-    assert_eq!(print_with_address(&home, &server.url(), args).await.0, "one\n");
+    assert_eq!(print_with_address(&home, server.url(), args).await.0, "one\n");
     let asked = server.requests().pop().unwrap();
     assert_eq!((asked.path.as_str(), &asked.body["model"]), ("/v1/chat/completions", &json!("qwen")));
     assert!(asked.body["max_tokens"].as_u64().is_some_and(|limit| limit < 9000));

@@ -1258,7 +1258,8 @@ async fn continuing_names_a_latest_file_that_is_no_session() {
     for (name, damaged) in [("9999-empty.jsonl", String::new()), ("9999-pretty.jsonl", pretty)] {
         let path = first.with_file_name(name);
         fs::write(&path, damaged).unwrap();
-        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+        let of_first = fs::metadata(&first).unwrap().modified().unwrap();
+        let later = of_first + std::time::Duration::from_secs(60);
         fs::File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
         let output = run(&["-pc", "go on"]).await;
         let stderr = text(&output.stderr);

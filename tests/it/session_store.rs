@@ -529,14 +529,17 @@ fn read_lines(lines: &[String]) -> (String, Option<String>) {
 fn entries_within_a_damaged_line_are_all_read() {
     let [b, c] = [user_line("b", "a"), user_line("c", "b")];
     let zeros = "\0".repeat(900);
-    let whole = |line: String| assert_eq!(read_lines(&[line.clone()]), ("a b".to_owned(), None), "{line}");
+    let whole = |line: String| {
+        assert_eq!(read_lines(std::slice::from_ref(&line)), ("a b".to_owned(), None), "{line}")
+    };
     whole(format!("{b}{zeros}"));
     whole(format!("{zeros}{b}"));
     whole(format!("{zeros}{b}{zeros}"));
     // The beginning of an entry that follows whole.
     whole(format!("{}{b}", &b[..60]));
-    let several =
-        |line: String| assert_eq!(read_lines(&[line.clone()]), ("a b c".to_owned(), None), "{line}");
+    let several = |line: String| {
+        assert_eq!(read_lines(std::slice::from_ref(&line)), ("a b c".to_owned(), None), "{line}")
+    };
     several(format!("{b}{c}"));
     several(format!("{b}{zeros}{c}{zeros}"));
     assert_eq!(read_lines(&[b.clone(), format!("{}{c}", &b[..60])]), ("a b c".to_owned(), None));
@@ -547,7 +550,7 @@ fn notice_names_what_a_damaged_line_has_lost() {
     let [b, c] = [user_line("b", "a"), user_line("c", "b")];
     let answer = b.replace(r#""role":"user""#, r#""role":"assistant""#);
     let check = |line: String, branch: &str, expected: &str| {
-        let (read, notice) = read_lines(&[line.clone()]);
+        let (read, notice) = read_lines(std::slice::from_ref(&line));
         assert_eq!((read.as_str(), notice.as_deref()), (branch, Some(expected)), "{line}");
     };
     let torn = &answer[..answer.len() - 12];
