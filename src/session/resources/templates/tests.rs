@@ -120,7 +120,7 @@ fn head_of_a_file_gives_description_and_hint() {
 #[test]
 fn broken_templates_and_collisions_are_named_and_the_rest_is_loaded() {
     let tree = Tree::new(&[
-        ("agent/prompts/bad.md", "---\ndescription: a: b: c\n---\nText"),
+        ("agent/prompts/bad.md", "---\ndescription: a\n other: b\n---\nText"),
         ("agent/prompts/list.md", "---\n[\"a\"]\n---\nText"),
         ("agent/prompts/open.md", "---\ndescription: x\n"),
         ("agent/prompts/hint.md", "---\nargument-hint: [a] [b]\n---\nText"),
@@ -135,7 +135,7 @@ fn broken_templates_and_collisions_are_named_and_the_rest_is_loaded() {
     assert_eq!(templates.len(), 1);
     assert_eq!(templates[0].origin, ResourceOrigin::User);
     let starts = [
-        "ROOT/agent/prompts/bad.md:2: the prompt template is not loaded: ",
+        "ROOT/agent/prompts/bad.md:3: the prompt template is not loaded: ",
         "ROOT/agent/prompts/hint.md:2: the prompt template is not loaded: ",
         "ROOT/agent/prompts/list.md:2: the prompt template is not loaded: ",
         "ROOT/agent/prompts/object.md:3: the prompt template is not loaded: argument-hint is neither text nor a list of texts",
