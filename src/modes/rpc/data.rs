@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::ai::{Message, Model};
+use crate::ai::{Message, Model, StopReason};
 use crate::session::{
     BashExecution, Entry, EntryBody, EntryKind, Phase, PromptTemplate, ResourceOrigin, SessionMessage,
     SessionState, SessionTree, Skill,
@@ -268,13 +268,15 @@ pub(super) fn last_text(branch: &[Arc<Entry>]) -> Value {
     let text = branch.iter().rev().find_map(|entry| match &entry.body {
         EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
             Message::Assistant(answer) => {
-                Some(answer.texts().collect::<String>()).filter(|text| !text.is_empty())
+                let text = Some(answer.texts().collect::<String>()).filter(|text| !text.is_empty());
+                // A normal end without text is the last answer, too.
+                (text.is_some() || answer.stop_reason == StopReason::Stop).then_some(text)
             }
             _ => None,
         },
         _ => None,
     });
-    json!({ "text": text })
+    json!({ "text": text.flatten() })
 }
 
 /// `bash`.
@@ -328,4 +330,31 @@ fn source(path: &Path, origin: ResourceOrigin) -> Value {
         "origin": "top-level",
         "baseDir": path.parent().map(|folder| folder.to_string_lossy()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of the last of these answers: text and reason for which each stopped.
+    #[track_caller]
+    fn check_last_text(answers: &[(&str, &str)], expected: Value) {
+        let entry = |(text, stop): &(&str, &str)| {
+            let content = if text.is_empty() { json!([]) } else { json!([{"type": "text", "text": text}]) };
+            let message = json!({"role": "assistant", "content": content, "stopReason": stop});
+            let entry =
+                json!({"type": "message", "id": "a", "parentId": null, "timestamp": "T", "message": message});
+            Arc::new(Entry::parse(&entry.to_string()).unwrap())
+        };
+        let branch: Vec<Arc<Entry>> = answers.iter().map(entry).collect();
+        assert_eq!(last_text(&branch), json!({ "text": expected }));
+    }
+
+    #[test]
+    fn last_text_is_of_the_last_answer_with_text_or_normal_end() {
+        check_last_text(&[], Value::Null);
+        check_last_text(&[("one", "stop"), ("", "aborted"), ("", "error"), ("", "toolUse")], json!("one"));
+        check_last_text(&[("one", "stop"), ("half", "aborted")], json!("half"));
+        check_last_text(&[("one", "stop"), ("", "stop")], Value::Null);
+    }
 }

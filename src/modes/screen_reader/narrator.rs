@@ -268,7 +268,7 @@ impl Narrator {
             // It did not arrive in pieces.
             lines.extend(read_out(&text));
         }
-        if !text.is_empty() {
+        if !text.is_empty() || answer.stop_reason == StopReason::Stop {
             self.last_answer = text;
         }
         match answer.stop_reason {

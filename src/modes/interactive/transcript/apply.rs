@@ -17,7 +17,7 @@ use crate::session::{
 use super::Transcript;
 use super::answer::{StreamingAnswer, finish_thinking, show_block};
 use super::calls::{NO_RESULT, OpenCalls};
-use super::cell_list::CellId;
+use super::cell_list::{CellId, CellList};
 use super::cells::{BashCell, CustomCell, NoticeCell, SummaryCell, Tone, UserCell};
 use super::notices;
 use super::remarks::{EntryPlace, Remarks, RemarksBetween};
@@ -93,10 +93,10 @@ impl Transcript {
             | SessionEvent::ProjectChanged => {}
             SessionEvent::Settled { .. } => {
                 self.abandon_run(ABORTED);
-                self.show_remark();
+                show_remark(&mut self.live, &mut self.cells);
             }
             SessionEvent::Ended { .. } => {
-                self.show_remark();
+                show_remark(&mut self.live, &mut self.cells);
                 self.end_bash(None);
                 self.abandon_run(SESSION_ENDED);
             }
@@ -154,6 +154,9 @@ impl Transcript {
         }
         if answer.texts().any(|text| !text.trim().is_empty()) {
             self.last_answer = Some(Arc::clone(message));
+        } else if answer.stop_reason == StopReason::Stop {
+            // A normal end without text leaves nothing to copy.
+            self.last_answer = None;
         }
         self.show_outcome(answer, was_streamed);
     }
@@ -190,13 +193,6 @@ impl Transcript {
             notices::show_failure(text, &mut self.cells);
         } else {
             self.cells.push(NoticeCell::new(tone, text).of_entry());
-        }
-    }
-
-    /// Shows why the last answer has nothing to read.
-    fn show_remark(&mut self) {
-        if let Some(text) = self.live.remark.take() {
-            self.cells.push(NoticeCell::new(Tone::Info, text).of_entry());
         }
     }
 
@@ -252,7 +248,7 @@ impl Transcript {
     // Messages and entries.
 
     fn end_message(&mut self, message: &Arc<Message>) {
-        self.show_remark();
+        show_remark(&mut self.live, &mut self.cells);
         match &**message {
             Message::System(_) => {}
             Message::User(user) => {
@@ -318,6 +314,13 @@ impl Transcript {
     }
 }
 
+/// Shows why the last answer has nothing to read.
+fn show_remark(live: &mut Live, cells: &mut CellList) {
+    if let Some(text) = live.remark.take() {
+        cells.push(NoticeCell::new(Tone::Info, text).of_entry());
+    }
+}
+
 /// Does what [`Transcript::show`] does, with remarks between the entries.
 pub(super) fn show_between(transcript: &mut Transcript, opened: &Opened, remarks: &mut RemarksBetween<'_>) {
     transcript.cells.reset(1, opened.n_earlier);
@@ -330,6 +333,6 @@ pub(super) fn show_between(transcript: &mut Transcript, opened: &Opened, remarks
         transcript.show_entry(entry);
     }
     transcript.abandon_run(NO_RESULT);
-    transcript.show_remark();
+    show_remark(&mut transcript.live, &mut transcript.cells);
     transcript.live = Live::default();
 }
