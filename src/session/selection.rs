@@ -79,14 +79,15 @@ pub(super) fn initial(
     usable: &dyn Fn(&ProviderInfo) -> bool,
 ) -> (Selection, Option<String>) {
     let is_usable = |id: &str| id != DEMO_PROVIDER && catalog.provider(id).is_some_and(usable);
-    let mut notice = None;
     let own = selected.model.as_ref().filter(|(provider, _)| provider != DEMO_PROVIDER);
     let restored = own.and_then(|(provider, id)| {
-        let model = catalog.get_or_assume(provider, id, &is_usable).filter(|_| is_usable(provider));
-        if model.is_none() {
-            notice = Some(format!("the model of this session, {provider}/{id}, is not available"));
-        }
-        model
+        let is_gone = catalog.get(provider, id).is_none() && catalog.lists_all_models_of(provider);
+        let model = catalog.get_or_assume(provider, id, &is_usable).filter(|_| !is_gone);
+        model.filter(|_| is_usable(provider))
+    });
+    let notice = own.and_then(|(provider, id)| match &restored {
+        None => Some(Unrestored::Gone { wanted: format!("{provider}/{id}") }),
+        Some(model) => catalog.get(provider, id).is_none().then(|| Unrestored::Unlisted(Arc::clone(model))),
     });
     let model = preferences
         .model
@@ -102,10 +103,21 @@ pub(super) fn initial(
         .or(selected.thinking)
         .or_else(|| preferences.thinking_of(&model))
         .unwrap_or(preferences.default_thinking);
-    let notice = notice
-        .filter(|_| preferences.model.is_none())
-        .map(|problem| format!("{problem}; using {} instead", model.reference()));
+    let notice = notice.filter(|_| preferences.model.is_none()).map(|notice| match notice {
+        Unrestored::Gone { wanted } => {
+            format!("Could not restore model {wanted}. Using {}.", model.reference())
+        }
+        Unrestored::Unlisted(model) => assumed(&model),
+    });
     (Selection { model, wanted_thinking }, notice)
+}
+
+/// Why the model of a session is not simply there again.
+enum Unrestored {
+    /// `provider/id`; another one takes its place.
+    Gone { wanted: String },
+    /// No list has it, but its provider may.
+    Unlisted(Arc<Model>),
 }
 
 fn from_settings(
@@ -230,6 +242,7 @@ pub(super) fn cycle(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ai::LOCAL_SERVERS;
 
     fn preferences() -> ModelPreferences {
         ModelPreferences {
@@ -367,8 +380,34 @@ mod tests {
             &preferences(),
             Some(("acme", "m-1")),
             &["anthropic"],
-            "anthropic/claude-opus-5-5 (the model of this session, acme/m-1, is not available; using \
-             anthropic/claude-opus-5-5 instead)",
+            "anthropic/claude-opus-5-5 (Could not restore model acme/m-1. Using \
+             anthropic/claude-opus-5-5.)",
+        );
+    }
+
+    #[test]
+    fn model_that_a_complete_list_lacks_is_replaced() {
+        let server = &LOCAL_SERVERS[0];
+        let check = |models: &[&str], expected: &str| {
+            let mut catalog = Catalog::builtin();
+            let model = |id: &&str| Model {
+                id: (*id).to_owned(),
+                provider: server.id.to_owned(),
+                ..Model::default()
+            };
+            catalog.set_local(server, models.iter().map(model).collect());
+            let selected = Selected { model: Some((server.id.to_owned(), "old".to_owned())), thinking: None };
+            let usable = |provider: &ProviderInfo| provider.id == server.id;
+            let (selection, notice) = initial(&preferences(), &selected, &catalog, &usable);
+            let found = format!("{} {}", selection.model.reference(), notice.unwrap_or_default());
+            assert_eq!(found.replace(server.id, "P"), expected);
+        };
+        check(&["old", "new"], "P/old ");
+        check(&["new"], "P/new Could not restore model P/old. Using P/new.");
+        // The server was not asked yet.
+        check(
+            &[],
+            "P/old P/old is not in the model list; assuming the capabilities of its provider's default model",
         );
     }
 }

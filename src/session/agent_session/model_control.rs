@@ -24,8 +24,10 @@ pub(super) struct ModelControl {
     selection: Selection,
     /// The models to cycle through; an empty list means all models with a key.
     scope: Vec<ScopedModel>,
-    /// The patterns of the scope that match no model. The user was told of them.
+    /// The patterns of the scope that match no model.
     unmatched: Vec<UnmatchedPattern>,
+    /// Those that the user was told of, also in other sessions of this process.
+    told: Vec<UnmatchedPattern>,
     /// The patterns that were chosen for this session, in place of those of the setting.
     own_patterns: Option<Vec<String>>,
     /// Whether the selection has changed since the last run began.
@@ -75,6 +77,7 @@ impl ModelControl {
         Self {
             selection,
             scope,
+            told: unmatched.clone(),
             unmatched,
             own_patterns: None,
             changed: false,
@@ -247,8 +250,11 @@ impl ModelControl {
             None => (&settings.values.enabled_models, settings.origin("enabledModels")),
         };
         let (models, unmatched) = scope(&self.services, patterns);
-        for pattern in unmatched.iter().filter(|pattern| !self.unmatched.contains(pattern)) {
-            self.outbox.notice(NoticeLevel::Warning, selection::unmatched(pattern, origin));
+        for pattern in &unmatched {
+            if !self.told.contains(pattern) {
+                self.told.push(pattern.clone());
+                self.outbox.notice(NoticeLevel::Warning, selection::unmatched(pattern, origin));
+            }
         }
         (self.scope, self.unmatched) = (models, unmatched);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::ai::{self, AssistantMessage, Failure, Rejection, StopReason};
+use crate::ai::{self, AssistantMessage, Failure, FailureClass, Rejection, StopReason};
 
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
@@ -47,7 +47,7 @@ impl<'s> Recovering<'s> {
             return session.settle(false).await;
         }
         let policy = RetryPolicy::of(&session.settings.get().values);
-        let demanded = failure.and_then(|failure| failure.retry_after);
+        let demanded = failure.as_ref().and_then(|failure| failure.retry_after);
         match session.run.decide(ai::is_retryable(answer), demanded, &policy) {
             Next::Retry { attempt, delay } => {
                 if let Some(edit) = session.run.hide_answer() {
@@ -64,6 +64,11 @@ impl<'s> Recovering<'s> {
                 session.settle(false).await;
             }
             Next::GiveUp => {
+                if failure.is_some_and(|failure| failure.class == FailureClass::NotFound) {
+                    let model = session.model.model().reference();
+                    let text = format!("if {model} is gone, choose another model with /model");
+                    session.outbox.notice(NoticeLevel::Info, text);
+                }
                 session.run.end_retries(error);
                 session.settle(false).await;
             }

@@ -294,6 +294,12 @@ impl Catalog {
         known.or_else(|| self.assumed(id, Some(provider), usable).map(Arc::new))
     }
 
+    /// Whether the models known of a provider are all it has: its own list was read.
+    pub fn lists_all_models_of(&self, provider: &str) -> bool {
+        let is_queried = self.provider(provider).is_some_and(|info| info.local || info.template.is_some());
+        is_queried && !self.models_of(provider).is_empty()
+    }
+
     /// The provider with this id.
     pub fn provider(&self, id: &str) -> Option<&ProviderInfo> {
         self.providers.iter().find(|provider| provider.id == id)
