@@ -568,11 +568,33 @@ pub struct Compaction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
     /// The prompt and tools at the time of the compaction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "with_role")]
     pub system_message: Option<SystemMessage>,
     /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// A system message with its role, as messages of a session have one.
+mod with_role {
+    use super::{Deserialize, Deserializer, Message, Serialize, Serializer, SystemMessage};
+
+    pub(super) fn serialize<S: Serializer>(
+        message: &Option<SystemMessage>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        message.clone().map(Message::from).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<SystemMessage>, D::Error> {
+        let mut message = Option::<SystemMessage>::deserialize(deserializer)?;
+        if let Some(message) = &mut message {
+            message.extra.shift_remove("role");
+        }
+        Ok(message)
+    }
 }
 
 /// The summary of an abandoned branch.
@@ -688,6 +710,20 @@ pub struct SessionInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn system_message_of_a_compaction_has_its_role() {
+        let line = |role: &str| {
+            format!(
+                r#"{{"type":"compaction","id":"c","parentId":null,"timestamp":"T","summary":"S","firstKeptEntryId":"c","tokensBefore":1,"systemMessage":{{{role}"content":"p","timestamp":1}}}}"#
+            )
+        };
+        let with_role = line(r#""role":"system","#);
+        // Also where an older version left it out.
+        for line in [with_role.clone(), line("")] {
+            assert_eq!(Entry::parse(&line).unwrap().to_line(), with_role);
+        }
+    }
 
     /// One line of each kind, as the original writes them, plus unknown kinds.
     const LINES: &[&str] = &[
