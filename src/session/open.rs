@@ -98,9 +98,7 @@ pub(super) fn preview(open: &OpenSession, cwd: &Path) -> Result<Option<Preview>,
     }
     let header = store::read_header(path).ok_or_else(|| OpenError::NotASession { path: path.clone() })?;
     let cwd = directory(&header.cwd, cwd);
-    if !cwd.is_dir() {
-        return Err(OpenError::NoDirectory { cwd: header.cwd });
-    }
+    check_directory(&cwd)?;
     let tail = SessionStore::peek_tail(path).unwrap_or_default();
     Ok(Some(Preview { id: header.id, cwd, tail }))
 }
@@ -154,9 +152,7 @@ fn open_blocking(
         OpenSession::File(path) => SessionStore::open_on(disk, &path, header)?,
     };
     let cwd = directory(&store.header().cwd, &cwd);
-    if !cwd.is_dir() {
-        return Err(OpenError::NoDirectory { cwd: cwd.display().to_string() });
-    }
+    check_directory(&cwd)?;
     let project = ProjectContext::read(services, &services.settings.get(), &cwd, overrides);
     let store_selected = projection::selected(&store.selecting_entries());
     // If another process has the session open, its sidecar files belong to that process.
@@ -207,6 +203,17 @@ fn append_deferred(
 fn directory(header_cwd: &str, cwd: &Path) -> PathBuf {
     let is_here = header_cwd.is_empty() || header_cwd == cwd.to_string_lossy();
     if is_here { cwd.to_owned() } else { PathBuf::from(header_cwd) }
+}
+
+fn check_directory(cwd: &Path) -> Result<(), OpenError> {
+    let name = || cwd.display().to_string();
+    match std::fs::metadata(cwd) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(OpenError::NoAccess { cwd: name() })
+        }
+        Ok(_) | Err(_) => Err(OpenError::NoDirectory { cwd: name() }),
+    }
 }
 
 pub(super) fn new_header(cwd: &Path, now_ms: u64) -> Header {

@@ -881,7 +881,7 @@ async fn result_larger_than_its_share_is_sent_as_head_and_tail_and_kept_whole() 
     for (configured, real) in [(8_000, 8_000), (16_000, 16_000), (128_000, 8_000)] {
         let provider = Windowed::new(real, reads);
         let bench = windowed(&provider, configured).builtin_tools();
-        let text = (0..5_000).map(|n| format!("line {n}\n")).collect::<String>();
+        let text = (0..5_000).map(|n| format!("line {n} {}\n", "x".repeat(20))).collect::<String>();
         fs::write(bench.path("work").join("large"), text).unwrap();
         let mut session = bench.start().await;
         session.ask("read it").await;
@@ -889,9 +889,9 @@ async fn result_larger_than_its_share_is_sent_as_head_and_tail_and_kept_whole() 
         let requests = provider.requests.lock().unwrap().clone();
         assert_eq!(provider.n_summaries(), 0, "it fits without a compaction");
         let sent = sent(requests.last().unwrap()).concat();
-        assert!(sent.contains("line 0\n") && sent.contains("characters omitted here"), "{sent}");
+        assert!(sent.contains("line 0 x") && sent.contains("characters omitted here"), "{sent}");
         let stored = fs::read_to_string(session.path()).unwrap();
-        assert!(stored.contains("line 1500\\n") && !stored.contains("characters omitted here"));
+        assert!(stored.contains("line 1500 x") && !stored.contains("characters omitted here"));
     }
 }
 

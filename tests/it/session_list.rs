@@ -89,14 +89,18 @@ fn files_that_are_no_sessions_and_damaged_lines_are_named() {
     let folder = path.parent().unwrap().to_owned();
     let garbage = folder.join("2025-11-22T09-23-47-280Z_ab.jsonl");
     fs::write(&garbage, "garbage\n").unwrap();
-    // A session that has no line yet.
-    fs::write(folder.join("2025-11-22T09-23-47-280Z_ac.jsonl"), "").unwrap();
-    let shown = garbage.display().to_string().replace(home.home().to_str().unwrap(), "~");
-    let note = format!("pi: 1 file is not a session: {shown}\n");
-    for args in [&["sessions"][..], &["sessions", "--all"], &["sessions", "--search", "answer"], &["usage"]] {
+    // As a full disk leaves it.
+    let empty = folder.join("2025-11-22T09-23-47-280Z_ac.jsonl");
+    fs::write(&empty, "").unwrap();
+    let shown =
+        [garbage, empty].map(|path| path.display().to_string().replace(home.home().to_str().unwrap(), "~"));
+    let note = format!("pi: 2 files are not sessions: {}\n", shown.join(", "));
+    for args in [&["sessions"][..], &["sessions", "--all"], &["sessions", "--search", "answer"]] {
         let output = pi(&home, args);
         assert_eq!((text(&output.stderr), output.status.code()), (note.clone(), Some(0)), "{args:?}");
     }
+    // An empty file has cost nothing.
+    assert!(text(&pi(&home, &["usage"]).stderr).starts_with("pi: 1 file is not a session: "));
     // The second time the list comes from its cache.
     assert_eq!(text(&pi(&home, &["sessions"]).stderr), note);
     let lines = fs::read_to_string(&path).unwrap();

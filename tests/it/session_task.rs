@@ -1676,3 +1676,38 @@ async fn queued_messages_return_to_the_user_when_the_session_is_left() {
     session.ask("else").await;
     assert_eq!(sent(&bench.provider.requests()[1]), ["user else"]);
 }
+
+// Models that are gone.
+
+#[tokio::test]
+async fn model_that_no_list_has_is_named_when_the_session_is_opened() {
+    let bench = SessionBench::new(texts(["ok"]));
+    let change = r#"{"type":"model_change","id":"a","parentId":null,"timestamp":"T","provider":"acme","modelId":"old"}"#;
+    let path = bench.session_file(&format!("{change}\n"));
+    let mut session = bench.resume(&path).await;
+    let lines = session.waiting();
+    let expected = "Warning: acme/old is not in the model list; assuming the capabilities of its provider's default model";
+    assert!(lines.iter().any(|line| line == expected), "{lines:?}");
+    assert_eq!(session.handle.state().model.reference(), "acme/old");
+
+    // Also after /resume.
+    let gone = change.replace("acme", "no-such-provider");
+    let text = format!("{}\n{gone}\n", bench.header().replace("given", "other"));
+    let second = bench.path("second.jsonl");
+    fs::write(&second, text).unwrap();
+    session.request(SessionCommand::Open { path: second, if_busy: IfBusy::Cancel }).await.unwrap();
+    let lines = session.waiting();
+    let expected = "Warning: Could not restore model no-such-provider/old. Using acme/m-1.";
+    assert!(lines.iter().any(|line| line == expected), "{lines:?}");
+}
+
+#[tokio::test]
+async fn second_process_cannot_name_an_open_session() {
+    let bench = SessionBench::new(texts(["ok"]));
+    let mut first = bench.start().await;
+    first.ask("go").await;
+    let second = bench.resume(&first.path()).await;
+    let refused = second.request(SessionCommand::SetName { name: "mine".to_owned() }).await;
+    assert!(matches!(refused, Err(SessionError::Refused(Refusal::ReadOnly { .. }))), "{refused:?}");
+    assert_eq!(second.handle.state().name, None);
+}

@@ -330,7 +330,7 @@ impl<'s> Branching<'s> {
         path.map(PathBuf::from).ok_or(Refusal::NotSavedYet.into())
     }
 
-    fn check_writable(&self) -> Result<(), SessionError> {
+    pub(super) fn check_writable(&self) -> Result<(), SessionError> {
         match self.session.log.store().locked_by() {
             Some(holder) => Err(Refusal::ReadOnly { holder: holder.to_owned() }.into()),
             None => Ok(()),

@@ -206,6 +206,10 @@ impl<'s> Compacting<'s> {
             }
             AfterCompaction::Retry
         };
+        if matches!(then, AfterCompaction::Retry) && window_fit::results_will_shrink(self.session) {
+            self.session.retry().await;
+            return true;
+        }
         match self.try_start(CompactionReason::Overflow, PlanAim::Overflow { n_before }, then).await {
             None => true,
             // Nothing can be summarised, but results may still be shortened.

@@ -206,12 +206,12 @@ impl AgentSession {
     }
 
     async fn main_loop(mut self, mut commands: mpsc::UnboundedReceiver<Envelope>) {
-        loop {
+        let farewell = loop {
             match self.next_input(&mut commands).await {
                 Input::Command(None) => {
                     // No client is left to read the result, but the copy was written.
                     drop(self.shut_down().await);
-                    break;
+                    break None;
                 }
                 Input::Command(Some(Envelope::Subscribe(subscriber))) => {
                     let opened = self.log.opened(TAIL_ENTRIES);
@@ -219,8 +219,7 @@ impl AgentSession {
                 }
                 Input::Command(Some(Envelope::Command { command: SessionCommand::Shutdown, reply })) => {
                     let result = self.shut_down().await;
-                    answer(reply, result.map_err(|error| self.outbox.shown_error(error)));
-                    break;
+                    break Some((reply, result.map_err(|error| self.outbox.shown_error(error))));
                 }
                 Input::Command(Some(Envelope::Command { command, reply })) => {
                     let result = self.on_command(command).await;
@@ -239,8 +238,13 @@ impl AgentSession {
                 Input::Settings(keys) => SessionSettings::apply(&mut self, keys),
                 Input::Cache(input) => Warming::of(&mut self).on_input(input).await,
             }
-        }
+        };
         self.services.provider.end_session(self.log.session_id());
+        // The process may end with the answer, so lock files and the like are removed before.
+        drop(self);
+        if let Some((reply, result)) = farewell {
+            answer(reply, result);
+        }
     }
 
     async fn next_input(&mut self, commands: &mut mpsc::UnboundedReceiver<Envelope>) -> Input {
@@ -342,6 +346,7 @@ impl AgentSession {
             }
             SessionCommand::CancelBash { id } => self.bash.cancel(id),
             SessionCommand::SetName { name } => {
+                Branching::of(self).check_writable()?;
                 let name = clean_name(&name).unwrap_or_default();
                 self.append(EntryBody::SessionInfo(SessionInfo { name, extra: ai::Extra::new() }));
                 self.report_selection();

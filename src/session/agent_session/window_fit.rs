@@ -129,6 +129,19 @@ pub(super) fn shortened_messages(
     (session.fit.n_result_chars > n_chars).then(|| request_messages(session))
 }
 
+/// Whether the request that did not fit had larger results than it will have: its service named a
+/// smaller window.
+pub(super) fn results_will_shrink(session: &AgentSession) -> bool {
+    let Some(request) = &session.fit.last_request else { return false };
+    let limits = plan_limits(session, &ai::system_state(&request.messages));
+    let n_chars = limits.results_chars(session.fit.n_halvings);
+    // A shortened result is a little longer than its share.
+    compaction::has_large_results(
+        &request.messages,
+        n_chars.saturating_add(n_chars / 4).saturating_add(2_000),
+    )
+}
+
 /// Halves the share of results. Whether that makes the next request smaller.
 pub(super) fn halve_results(session: &mut AgentSession) -> bool {
     let messages = projection::messages(&session.log.context_branch());

@@ -75,6 +75,10 @@ pub enum OpenError {
         "the directory of this session, {cwd}, no longer exists; recreate it, or continue a copy of the session here with pi --fork"
     )]
     NoDirectory { cwd: String },
+    #[error(
+        "the directory of this session, {cwd}, cannot be entered; its permissions or those of a folder above forbid it"
+    )]
+    NoAccess { cwd: String },
     #[error("cannot copy the session to {}: {error}", path.display())]
     Copy { path: std::path::PathBuf, error: io::Error },
 }
