@@ -218,9 +218,11 @@ fn tell_waiting(events: &mut SessionEvents) {
     }
 }
 
-/// Prints an answer, and why it is none; returns the exit code if it failed.
+/// Prints an answer, and why it is none; returns the exit code if it failed. A server may end an
+/// answer with a reason that pi does not know: its text is printed too.
 fn report(answer: &AssistantMessage) -> Option<u8> {
-    if !answer.is_failed() {
+    let is_ended = answer.raw_stop_reason.is_some() && exit::failed(answer) == exit::FAILED;
+    if !answer.is_failed() || is_ended {
         let lines = answer.texts().map(|part| format!("{part}\n"));
         write_out(&lines.collect::<String>());
     }

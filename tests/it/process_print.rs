@@ -515,6 +515,18 @@ fn misspelt_template_is_refused_and_other_lines_with_a_slash_are_sent() {
 }
 
 #[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn text_of_an_answer_with_an_unknown_end_is_printed() {
+    let end = json!({"choices": [{"delta": {"content": "Part."}, "finish_reason": "bored"}]});
+    let server = SseServer::start([Reply::sse(format!("data: {end}\n\ndata: [DONE]\n\n"))]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "hello"]);
+    let output = output(command).await;
+    assert_eq!((text(&output.stdout), output.status.code()), ("Part.\n".to_owned(), Some(1)));
+    assert!(text(&output.stderr).contains("finish_reason: bored"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn output_that_cannot_be_written_is_reported_and_fails() {
     let home = TestHome::new();

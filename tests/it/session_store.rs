@@ -530,7 +530,7 @@ fn entries_within_a_damaged_line_are_all_read() {
     let [b, c] = [user_line("b", "a"), user_line("c", "b")];
     let zeros = "\0".repeat(900);
     let whole = |line: String| {
-        assert_eq!(read_lines(std::slice::from_ref(&line)), ("a b".to_owned(), None), "{line}")
+        assert_eq!(read_lines(std::slice::from_ref(&line)), ("a b".to_owned(), None), "{line}");
     };
     whole(format!("{b}{zeros}"));
     whole(format!("{zeros}{b}"));
@@ -538,7 +538,7 @@ fn entries_within_a_damaged_line_are_all_read() {
     // The beginning of an entry that follows whole.
     whole(format!("{}{b}", &b[..60]));
     let several = |line: String| {
-        assert_eq!(read_lines(std::slice::from_ref(&line)), ("a b c".to_owned(), None), "{line}")
+        assert_eq!(read_lines(std::slice::from_ref(&line)), ("a b c".to_owned(), None), "{line}");
     };
     several(format!("{b}{c}"));
     several(format!("{b}{zeros}{c}{zeros}"));
