@@ -6,6 +6,7 @@ mod attached;
 mod auth;
 mod auth_check;
 mod config;
+mod discovery;
 mod docs;
 mod doctor;
 mod initial;

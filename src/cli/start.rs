@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::ai::{
-    Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpProvider, LiveCatalog, Model, ProviderInfo, Router,
-    ThinkingLevel, Transport,
+    Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpProvider, LiveCatalog, Model, Router, ThinkingLevel,
+    Transport,
 };
 use crate::config::{
     Authorised, Credentials, Dirs, EffectiveSettings, Env, LiveSettings, ProjectSettings, SettingChange,
@@ -166,64 +166,6 @@ impl Setup {
                 .push(format!("{} does not support thinking level {level}; using {clamped}", model.id));
         }
         Ok(options)
-    }
-
-    /// Queries servers whose models are discovered, if the choice of the model depends on
-    /// their lists. The lists are cached for the next start.
-    fn discover_models(&mut self, args: &Args, front: Front) -> anyhow::Result<()> {
-        let wanted = self.lists_to_query(args, front);
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let is_wanted = |info: &ProviderInfo| wanted.contains(&info.id);
-        let lists =
-            super::single_runtime()?.block_on(self.credentials.model_lists_of(&self.catalog, is_wanted));
-        for (provider, models) in lists.models {
-            self.catalog.set_listed(&provider, models);
-        }
-        self.problems.extend(lists.problems);
-        Ok(())
-    }
-
-    /// The ids of providers to query before the start. Interactive mode queries the server of a
-    /// model that the user named after its first frame.
-    fn lists_to_query(&self, args: &Args, front: Front) -> Vec<String> {
-        let is_unlisted = |info: &&ProviderInfo| {
-            let is_empty = self.catalog.models_of(&info.id).is_empty();
-            info.is_discovered() && is_empty && self.credentials.is_available(info)
-        };
-        let unlisted: Vec<String> =
-            self.catalog.providers().iter().filter(is_unlisted).map(|info| info.id.clone()).collect();
-        if unlisted.is_empty() {
-            return unlisted;
-        }
-        let settings = &self.settings.values;
-        let provider = args.provider.as_ref().or(settings.default_provider.as_ref());
-        let only = |provider: &str| unlisted.iter().filter(|id| *id == provider).cloned().collect();
-        let model = args.model.as_ref().or(settings.default_model.as_ref());
-        let Some(reference) = model else {
-            return match provider {
-                Some(provider) => only(provider),
-                None if self.has_usable_model() => Vec::new(),
-                None => unlisted,
-            };
-        };
-        let usable = self.credentials.usable_in(&self.catalog);
-        match self.catalog.find(reference, provider.map(String::as_str), &usable) {
-            Ok(matched) if !matched.assumed || front == Front::Interactive => Vec::new(),
-            Ok(matched) => only(&matched.model.provider),
-            Err(_) => unlisted,
-        }
-    }
-
-    /// Whether a provider with a key has models that a session can begin with.
-    fn has_usable_model(&self) -> bool {
-        let mut others =
-            self.catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
-        let has_model = |info: &ProviderInfo| {
-            info.default_model.is_some() || !self.catalog.models_of(&info.id).is_empty()
-        };
-        others.any(|info| has_model(info) && self.credentials.is_available(info))
     }
 
     fn find(
@@ -464,7 +406,7 @@ pub(super) fn project_facts(args: &Args, setup: Setup) -> ProjectFacts {
 
 /// The front end of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Front {
+pub(super) enum Front {
     Interactive,
     /// Print and JSON mode: nobody can answer questions.
     Print,
