@@ -84,7 +84,9 @@ pub(crate) fn input(data: &[u8]) {
 fn clean_event(event: &InputEvent) {
     match event {
         InputEvent::Key(key) => assert!(!matches!(key.code, KeyCode::Char(c) if c.is_control())),
-        InputEvent::Paste(text) => assert!(!text.chars().any(|c| c.is_control() && c != '\n')),
+        InputEvent::Paste(text) => {
+            assert!(!text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')));
+        }
         InputEvent::Mouse(_)
         | InputEvent::Resize(_)
         | InputEvent::Focus(_)

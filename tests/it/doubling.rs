@@ -38,7 +38,7 @@ fn time_of(run: &impl Fn(&str), text: &str) -> Duration {
 #[track_caller]
 fn check(name: &str, input: impl Fn(usize) -> String, run: impl Fn(&str)) {
     let mut n = 250;
-    while input(2 * n).len() < MAX_BYTES && time_of(&run, &input(n)) < LEAST {
+    while n < MAX_BYTES && input(2 * n).len() < MAX_BYTES && time_of(&run, &input(n)) < LEAST {
         n *= 2;
     }
     let (once, twice) = (input(n), input(2 * n));
@@ -82,14 +82,10 @@ fn markdown_of_any_nesting_takes_time_in_proportion_to_its_length() {
     check("escapes", repeated(r"\[\*\`"), draw);
     check("formulas", repeated("$a ($b\\) "), draw);
     check("fractions", nested(r"$\frac{", "}{b}$"), draw);
-    check("quotes", |n| "> ".repeat(n.min(2_000)) + &"a ".repeat(n), draw);
+    check("quotes", |n| "> ".repeat(n) + &"a ".repeat(n), draw);
     check("lists", repeated("- a\n  - b\n"), draw);
     check("one item", |n| "- ".to_owned() + &"word ".repeat(n), draw);
     check("table", |n| format!("|a|b|\n|-|-|\n{}", "|c|d|\n".repeat(n)), draw);
-    check(
-        "wide table",
-        |n| format!("|{}\n|{}\n", "a|".repeat(n.min(4_000)), "-|".repeat(n.min(4_000))),
-        draw,
-    );
+    check("wide table", |n| format!("|{}\n|{}\n", "a|".repeat(n), "-|".repeat(n)), draw);
     check("one line of Chinese", repeated("汉字**粗体。**后面"), draw);
 }

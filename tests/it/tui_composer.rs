@@ -195,7 +195,7 @@ fn large_pastes_are_atoms_and_expand() {
 fn pastes_are_cleaned_and_paths_kept_apart() {
     let mut composer = editor("see");
     composer.paste("/tmp/a\tb\r\nc\u{1b}");
-    assert_eq!(composer.text(), "see /tmp/a    b\nc");
+    assert_eq!(composer.text(), "see /tmp/a\tb\nc");
     for (pasted, expected) in [
         ("'/tmp/a b'", "and '/tmp/a b'"),
         ("\"~/a b\"", "and \"~/a b\""),
@@ -286,15 +286,15 @@ fn what_cannot_be_seen_is_spelt_out_and_stays_one_cluster() {
     let mut composer = editor("rm a\u{202e}b \u{2066}c\td");
     let shown = composer.render(&view(20, 5));
     let rows: Vec<String> = shown.rows.iter().map(Row::text).collect();
-    assert_eq!(rows[1..3], ["rm a<U+202E>b ", "<U+2066>c    d"]);
-    assert_eq!(shown.cursor, (2, 14));
-    press(&mut composer, &[EditorAction::CursorLeft; 7]);
-    assert_eq!((composer.render(&view(20, 5)).cursor, composer.after_cursor()), ((2, 0), "\u{2066}c    d"));
+    assert_eq!(rows[1..3], ["rm a<U+202E>b ", "<U+2066>c   d"]);
+    assert_eq!(shown.cursor, (2, 13));
+    press(&mut composer, &[EditorAction::CursorLeft; 4]);
+    assert_eq!((composer.render(&view(20, 5)).cursor, composer.after_cursor()), ((2, 0), "\u{2066}c\td"));
     press(&mut composer, &[EditorAction::CursorLineStart]);
     press(&mut composer, &[EditorAction::CursorRight; 5]);
     assert_eq!((composer.render(&view(20, 5)).cursor, composer.before_cursor()), ((1, 12), "rm a\u{202e}"));
     press(&mut composer, &[EditorAction::DeleteCharBackward]);
-    assert_eq!(composer.text(), "rm ab \u{2066}c    d");
+    assert_eq!(composer.text(), "rm ab \u{2066}c\td");
 }
 
 #[test]
