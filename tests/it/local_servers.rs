@@ -347,3 +347,22 @@ async fn window_of_a_named_model_arrives_after_the_first_frame() {
     let pty = Pty::start_in(&home, &home.project(), size, &args, &[("PI_LOCAL_SERVERS", "none")]);
     pty.wait_text("0.0%/8.2k");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn model_that_a_server_no_longer_lists_is_reported_once_in_every_mode_without_a_terminal() {
+    let list = json!({"data": [{"id": "old", "max_model_len": 9000}]});
+    let modes: [&'static [&'static str]; 3] =
+        [&["-p", "-c", "hi"], &["--mode", "json", "-c", "hi"], &["--mode", "rpc", "-c"]];
+    for args in modes {
+        let server = SseServer::start([json("/v1/models", &list), answer("one"), answer("two")]).await;
+        let home = TestHome::new();
+        let base_url = format!("{}/v1", server.url());
+        assert_eq!(print_with_address(&home, &base_url, &["-p", "hi"]).await.0, "one\n");
+        let cache = home.agent().join("model-lists.json");
+        let renamed = std::fs::read_to_string(&cache).unwrap().replace("\"old\"", "\"new\"");
+        std::fs::write(&cache, renamed).unwrap();
+        let (_, err) = print_with_address(&home, &base_url, args).await;
+        let expected = "Could not restore model home/old. Using home/new.";
+        assert_eq!(err.matches(expected).count(), 1, "{args:?}: {err}");
+    }
+}

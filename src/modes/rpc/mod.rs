@@ -13,7 +13,7 @@ mod input;
 mod table;
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -31,6 +31,7 @@ use crate::session::{
     BashExecution, BashId, Entry, NoticeLevel, Phase, PromptDraft, Question, Services, SessionCommand,
     SessionEvent, SessionEvents, SessionHandle, SessionUpdate, SummaryDraft,
 };
+use crate::util::hash::fnv1a;
 use crate::util::panics::crash_text;
 use crate::util::process;
 
@@ -90,6 +91,7 @@ pub async fn rpc(start: RpcStart) -> ExitCode {
         waiting: Waiting::default(),
         questions: HashMap::new(),
         n_notices: 0,
+        reported: HashSet::new(),
         is_settled: true,
     };
     let (code, is_signalled) = tokio::select! {
@@ -154,6 +156,8 @@ struct Server {
     /// Questions that the client was asked, by the id it knows.
     questions: HashMap<String, Arc<Question>>,
     n_notices: u64,
+    /// Hashes of the warnings that standard error has already.
+    reported: HashSet<u64>,
     /// Whether nothing began since the session last settled.
     is_settled: bool,
 }
@@ -378,6 +382,10 @@ impl Server {
             "notifyType": kind,
         });
         self.output.send(Outgoing::Line(request.to_string()));
+        let is_warning = matches!(level, NoticeLevel::Warning | NoticeLevel::Error);
+        if is_warning && self.reported.insert(fnv1a(text.bytes())) {
+            write_err(&format!("pi: {text}"));
+        }
     }
 
     fn ask(&mut self, question: Arc<Question>) {
