@@ -206,12 +206,9 @@ impl Decoder {
             index: event.output_index.map(|Count(index)| index),
             id: filled(event.item_id.as_ref()),
         };
-        if self.is_settled(place, kind) {
-            return Ok(());
-        }
         let at = match self.in_progress(place, kind) {
             Some(at) => at,
-            None if text.is_empty() => return Ok(()),
+            None if text.is_empty() || self.is_settled(place, kind) => return Ok(()),
             None if self.is_skipped(place) => {
                 self.has_skipped_text = true;
                 return Ok(());
@@ -229,10 +226,10 @@ impl Decoder {
         Ok(())
     }
 
-    /// Whether an event at `place` comes after the end of its item, which has the whole text.
+    /// Whether an event at `place`, where no item is in progress, comes after the end of its item,
+    /// which has the whole text.
     fn is_settled(&self, place: ItemPlace<'_>, kind: Kind) -> bool {
-        self.in_progress(place, kind).is_none()
-            && self.items.iter().any(|item| item.is_done && item.kind == kind && item.is_at(place))
+        self.items.iter().any(|item| item.is_done && item.kind == kind && item.is_at(place))
     }
 
     /// Whether an event at `place` is about an item of a kind that is not shown.
