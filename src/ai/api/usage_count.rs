@@ -14,6 +14,9 @@ const MAX_COST_USD: f64 = 100_000.0;
 /// Most bytes of text that one token stands for. Rows of blanks reach a hundred.
 const MAX_BYTES_PER_TOKEN: u64 = 200;
 
+/// No token stands for so many bytes of text.
+const SURELY_MORE_BYTES: u64 = 1_000;
+
 /// A request with less text may well have few tokens, or none that a service counts.
 const LONG_BYTES: u64 = 20_000;
 /// Bytes of text per token in an estimate.
@@ -76,12 +79,15 @@ impl UsageCount {
         self.earlier = sum(&self.earlier, usage);
     }
 
-    /// The final counts. If the service counts an answer but nothing of a long request, an estimate
-    /// replaces the count, because the session plans with it.
+    /// The final counts. If the service counts an answer but hardly anything of a long request, an
+    /// estimate replaces the count, because the session plans with it.
     pub(super) fn finish(mut self) -> Usage {
-        let lacks_prompt = self.usage.output > 0 && self.usage.prompt_tokens() == 0;
+        let prompt_tokens = self.usage.prompt_tokens();
+        let lacks_prompt =
+            self.usage.output > 0 && prompt_tokens.saturating_mul(SURELY_MORE_BYTES) < self.sent_bytes;
         if lacks_prompt && self.sent_bytes >= LONG_BYTES {
-            self.usage.input = self.sent_bytes / BYTES_PER_TOKEN;
+            let cached = prompt_tokens.saturating_sub(self.usage.input);
+            self.usage.input = (self.sent_bytes / BYTES_PER_TOKEN).saturating_sub(cached);
             self.usage.total_tokens = self.usage.prompt_tokens().saturating_add(self.usage.output);
         }
         if self.earlier.total_tokens == 0 { self.usage } else { sum(&self.earlier, self.usage) }
@@ -171,9 +177,10 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_replaces_a_count_of_zero() {
+    fn an_estimate_replaces_an_impossible_count() {
         check(150_000, &[usage(0, 0, 9)], (37_500, 0, 9, 37_509));
-        check(150_000, &[usage(3, 0, 9)], (3, 0, 9, 12));
+        check(150_000, &[usage(3, 0, 9)], (37_500, 0, 9, 37_509));
+        check(150_000, &[usage(200, 0, 9)], (200, 0, 9, 209));
         check(150_000, &[], (0, 0, 0, 0));
         check(10_000, &[usage(0, 0, 9)], (0, 0, 9, 9));
     }

@@ -145,6 +145,8 @@ pub(super) const REFUSES_FIELD: &[&str] = &[
 
 pub(super) const OVERFLOW: &[&str] = &[
     "prompt is too long",
+    "cannot truncate prompt",
+    "n_keep",
     "prompt too long",
     "prompt exceeds max length",
     "request_too_large",
