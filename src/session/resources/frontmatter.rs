@@ -133,10 +133,13 @@ fn plain_text_field(line: &str) -> Option<(&str, &str)> {
     let (name, text) = line.split_once(':')?;
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
     let text = text.strip_prefix([' ', '\t'])?.trim();
-    // A block, a list, an object and an alias have forms of their own; an open quote may end anywhere.
-    let is_open = ['\'', '"'].iter().any(|quote| text.starts_with(*quote) && !text.ends_with(*quote));
-    let is_alias = text.strip_prefix(['*', '&']).is_some_and(|name| name.starts_with(char::is_alphanumeric));
-    let is_text = !text.is_empty() && !is_open && !is_alias && !text.starts_with(['|', '>', '[', '{']);
+    // A block has lines below it; an open quote, list or object may end anywhere.
+    let is_block = text.starts_with(['|', '>']) && text.len() <= 3 && !text.contains(char::is_alphabetic);
+    let is_open_quote =
+        ['\'', '"'].iter().any(|quote| text.starts_with(*quote) && text.matches(*quote).count() == 1);
+    let is_open_list =
+        (text.starts_with('[') && !text.contains(']')) || (text.starts_with('{') && !text.contains('}'));
+    let is_text = !text.is_empty() && !is_block && !is_open_quote && !is_open_list;
     (is_name && is_text).then_some((name, text))
 }
 
@@ -344,6 +347,10 @@ mod tests {
         check("`code` first", "`code` first");
         check("Use when: a file\n  is read: often", "Use when: a file is read: often");
         check("* all files: yes", "* all files: yes");
+        check("[brackets] first", "[brackets] first");
+        check("{curly} first", "{curly} first");
+        check("*star", "*star");
+        check("\"quoted\" then more: x", "\"quoted\" then more: x");
         check("plain", "plain");
         assert!(fields::<Written>("description: [a\n").is_err());
         assert!(fields::<Written>("name: a: b\nflag: [\n").is_err());
