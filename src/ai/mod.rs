@@ -48,7 +48,7 @@ pub use providers::{
 };
 pub use requests::{
     Request, SamplingPolicy, StreamOptions, SystemState, ToolChoice, answer_limit, continuable,
-    fit_for_storing, is_answer_limit_lowered, least_answer, system_state,
+    fit_for_storing, fits_with_shorter_answer, is_answer_limit_lowered, least_answer, system_state,
 };
 pub use transport::{
     AwsKeys, CallBody, CallError, CallReply, Credential, ExtraRoots, HttpCall, Quota, QuotaWindow, Quotas,

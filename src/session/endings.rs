@@ -6,10 +6,16 @@ use crate::ai::{AssistantBlock, AssistantMessage, StopReason, empty_answer_text}
 /// Calls that are cut off one after the other until the run ends.
 const MAX_CUT_CALLS: u32 = 3;
 
+/// Calls without readable arguments, one after the other, until the run ends. A model that is told
+/// what is wrong mends most of them.
+const MAX_BROKEN_CALLS: u32 = 6;
+
 /// Counts useless answers since the last useful one.
 #[derive(Debug, Default)]
 pub(super) struct Endings {
     n_cut_calls: u32,
+    /// Answers one after the other of whose calls none had arguments that could be read.
+    n_broken_calls: u32,
     asked_again: bool,
     /// Answers may be as long as the model allows, whatever the settings say.
     is_limit_raised: bool,
@@ -38,13 +44,17 @@ impl Endings {
             true => self.n_cut_calls += 1,
             false => self.n_cut_calls = 0,
         }
+        match has_only_broken_calls(answer) {
+            true => self.n_broken_calls += 1,
+            false => self.n_broken_calls = 0,
+        }
         self.asked_again &= !is_useful(answer);
     }
 
     /// What follows the calls of the last answer; `can_raise` if the model allows longer answers than
     /// the settings.
     pub(super) fn after_calls(&mut self, can_raise: bool) -> AfterCalls {
-        if self.n_cut_calls >= MAX_CUT_CALLS {
+        if self.n_cut_calls >= MAX_CUT_CALLS || self.n_broken_calls >= MAX_BROKEN_CALLS {
             return AfterCalls::GiveUp;
         }
         self.is_limit_raised |= self.n_cut_calls > 0 && can_raise;
@@ -82,6 +92,11 @@ pub fn no_answer_text(answer: &AssistantMessage) -> Option<&'static str> {
 /// Whether the output limit cut off a call, which therefore did not run.
 pub fn has_cut_call(answer: &AssistantMessage) -> bool {
     answer.stop_reason == StopReason::Length && answer.tool_calls().next().is_some()
+}
+
+fn has_only_broken_calls(answer: &AssistantMessage) -> bool {
+    let mut calls = answer.tool_calls().peekable();
+    calls.peek().is_some() && calls.all(|call| call.arguments_error.is_some())
 }
 
 fn is_cut_off_before_text(answer: &AssistantMessage) -> bool {
@@ -161,6 +176,31 @@ mod tests {
         assert_eq!(after("call length", true), (AfterCalls::GiveUp, true));
         endings.on_prompt();
         assert!(!endings.is_cut_call() && !endings.is_limit_raised());
+    }
+
+    #[test]
+    fn calls_without_readable_arguments_end_the_run_at_last() {
+        let broken = || {
+            let call = json!({"type": "toolCall", "id": "c", "name": "read", "arguments": {}});
+            let mut answer: AssistantMessage =
+                serde_json::from_value(json!({"content": [call], "stopReason": "toolUse"})).unwrap();
+            let AssistantBlock::ToolCall(call) = &mut answer.content[0] else { unreachable!() };
+            call.arguments_error = Some("no JSON".into());
+            answer
+        };
+        let mut endings = Endings::default();
+        let mut after = |answer: &AssistantMessage| {
+            endings.on_answer(answer);
+            endings.after_calls(false)
+        };
+        for _ in 1..MAX_BROKEN_CALLS {
+            assert_eq!(after(&broken()), AfterCalls::GoOn);
+        }
+        assert_eq!(after(&answer("call toolUse")), AfterCalls::GoOn, "one that can be read");
+        for _ in 1..MAX_BROKEN_CALLS {
+            assert_eq!(after(&broken()), AfterCalls::GoOn);
+        }
+        assert_eq!(after(&broken()), AfterCalls::GiveUp);
     }
 
     #[test]

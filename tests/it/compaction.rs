@@ -935,6 +935,20 @@ async fn window_named_in_a_refusal_counts_from_then_on() {
 }
 
 #[tokio::test]
+async fn first_request_larger_than_the_window_only_by_its_answer_is_repeated_with_a_shorter_one() {
+    let refusal = "413: Request too large for model on tokens per minute (TPM): Limit 6000, Requested 34516";
+    let model = json!({"id": "m-1", "contextWindow": 131_072, "maxTokens": 32_768});
+    let acme = json!({"baseUrl": "http://127.0.0.1:1", "api": "openai-completions", "models": [model]});
+    let bench = SessionBench::new(vec![FakeAnswer::failed(refusal), FakeAnswer::of_text("1")]).acme(acme);
+    let mut session = bench.start().await;
+    let lines = session.ask("one").await;
+    assert!(!lines.iter().any(|line| line.starts_with("compaction")), "{lines:?}");
+    assert_eq!(session.on_disk().last().unwrap(), "answer 1");
+    let limits: Vec<u64> = bench.provider.requests().iter().map(|one| pi::ai::answer_limit(one)).collect();
+    assert!(limits[0] == 32_768 && limits[1] < 6_000, "{limits:?}");
+}
+
+#[tokio::test]
 async fn prompt_to_be_kept_is_in_every_request_word_for_word() {
     let bench = bench(texts(["1", "2", "S1", "3", "S2", "4"]));
     let mut session = bench.start().await;

@@ -26,4 +26,6 @@ pub(super) use strict_schema::{StrictTools, Unmet};
 pub(super) use transform::{
     AssistantTurn, Block, Content, IdRule, Ids, NO_TEXT, Picture, Prompt, SystemUpdate, ToolResult, Turn,
 };
-pub use transform::{SystemState, answer_limit, is_answer_limit_lowered, least_answer, system_state};
+pub use transform::{
+    SystemState, answer_limit, fits_with_shorter_answer, is_answer_limit_lowered, least_answer, system_state,
+};

@@ -156,13 +156,19 @@ impl<'s> Compacting<'s> {
         }
     }
 
-    /// Ends a run whose calls are cut off again and again.
+    /// Ends a run whose calls cannot be run again and again.
     fn give_up(&mut self, paused: PausedRun) {
-        let limit = self.session.fit.answer_limit().unwrap_or_default();
-        let text = format!(
-            "the model cannot finish a call within {limit} tokens, its output limit; \
-             let it write in smaller steps, or raise the limit"
-        );
+        let text = if self.session.endings.is_cut_call() {
+            let limit = self.session.fit.answer_limit().unwrap_or_default();
+            format!(
+                "the model cannot finish a call within {limit} tokens, its output limit; \
+                 let it write in smaller steps, or raise the limit"
+            )
+        } else {
+            "the model writes calls whose arguments cannot be read, again and again; \
+             ask in other words, or choose another model with /model"
+                .to_owned()
+        };
         self.session.outbox.notice(NoticeLevel::Error, text);
         self.resume_with(paused, false, true);
     }
@@ -206,7 +212,9 @@ impl<'s> Compacting<'s> {
             }
             AfterCompaction::Retry
         };
-        if matches!(then, AfterCompaction::Retry) && window_fit::results_will_shrink(self.session) {
+        let will_shrink =
+            window_fit::answer_will_shrink(self.session) || window_fit::results_will_shrink(self.session);
+        if matches!(then, AfterCompaction::Retry) && will_shrink {
             self.session.retry().await;
             return true;
         }

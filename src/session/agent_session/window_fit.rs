@@ -30,6 +30,8 @@ pub(super) struct WindowFit {
     /// Characters of results since the last answer.
     n_result_chars: usize,
     last_request: Option<Arc<Request>>,
+    /// Tokens that its service counted, if it refused the last request and said so.
+    n_refused_tokens: Option<u64>,
     task: TaskPrompt,
 }
 
@@ -51,6 +53,7 @@ impl WindowFit {
 
     pub(super) fn on_request(&mut self, request: &Arc<Request>) {
         self.last_request = Some(Arc::clone(request));
+        self.n_refused_tokens = None;
     }
 
     pub(super) fn on_result(&mut self, result: &ToolResultMessage) {
@@ -129,6 +132,15 @@ pub(super) fn shortened_messages(
     (session.fit.n_result_chars > n_chars).then(|| request_messages(session))
 }
 
+/// Whether the request that did not fit asked for a longer answer than it will: its service, which
+/// counted the answer, named a smaller window, which has room for the conversation.
+pub(super) fn answer_will_shrink(session: &AgentSession) -> bool {
+    let Some(request) = &session.fit.last_request else { return false };
+    let counts_answer =
+        session.fit.n_refused_tokens.is_some_and(|requested| requested > ai::answer_limit(request));
+    counts_answer && ai::fits_with_shorter_answer(request, session.model.model())
+}
+
 /// Whether the request that did not fit had larger results than it will have: its service named a
 /// smaller window.
 pub(super) fn results_will_shrink(session: &AgentSession) -> bool {
@@ -181,6 +193,7 @@ pub(super) fn is_overflow(session: &AgentSession, answer: &AssistantMessage) -> 
 
 /// Takes the size of the window from the error of a service that knows better than the catalogue.
 pub(super) fn learn_window(session: &mut AgentSession, size: Option<&RefusedSize>) {
+    session.fit.n_refused_tokens = size.and_then(|size| size.requested);
     let Some(window) = size.and_then(|size| size.limit).filter(|window| *window >= LEAST_WINDOW) else {
         return;
     };

@@ -27,7 +27,7 @@ use crate::util::hash::fnv1a;
 
 use system::Placement;
 
-pub use room::{answer_limit, is_answer_limit_lowered, least_answer};
+pub use room::{answer_limit, fits_with_shorter_answer, is_answer_limit_lowered, least_answer};
 pub(in crate::ai) use system::SystemUpdate;
 pub use system::{SystemState, system_state};
 

@@ -1,5 +1,7 @@
 //! How long an answer may be: what the model allows and the window has room for.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::ai::messages::ToolDeclaration;
@@ -30,6 +32,16 @@ pub fn answer_limit(request: &Request) -> u64 {
 /// Whether the window left less room for the answer to `request` than model and options allow.
 pub fn is_answer_limit_lowered(request: &Request) -> bool {
     answer_limit(request) < wanted(request)
+}
+
+/// Whether the window of `model`, which may be smaller than the one that `request` was made for,
+/// has room for it if the answer is shorter than it asked for.
+pub fn fits_with_shorter_answer(request: &Request, model: &Arc<Model>) -> bool {
+    let asked = answer_limit(request);
+    let request = Request { model: Arc::clone(model), ..request.clone() };
+    let prompt = prompt(&request, IdRule::Word { max: 64 }, Updates::None);
+    let limit = fitting(wanted(&request), model.context_window, &prompt);
+    limit < asked && limit >= least_answer(model)
 }
 
 /// The limit of an answer to `request` in a window without end.
