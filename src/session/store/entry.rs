@@ -579,6 +579,7 @@ pub struct Compaction {
 mod with_role {
     use super::{Deserialize, Deserializer, Message, Serialize, Serializer, SystemMessage};
 
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
     pub(super) fn serialize<S: Serializer>(
         message: &Option<SystemMessage>,
         serializer: S,
