@@ -139,8 +139,16 @@ fn plain_text_field(line: &str) -> Option<(&str, &str)> {
         ['\'', '"'].iter().any(|quote| text.starts_with(*quote) && text.matches(*quote).count() == 1);
     let is_open_list =
         (text.starts_with('[') && !text.contains(']')) || (text.starts_with('{') && !text.contains('}'));
-    let is_text = !text.is_empty() && !is_block && !is_open_quote && !is_open_list;
+    let is_text =
+        !text.is_empty() && !is_block && !is_open_quote && !is_open_list && !is_anchor_or_alias(text);
     (is_name && is_text).then_some((name, text))
+}
+
+/// Whether `text` names a value of the same file, or is named by others.
+fn is_anchor_or_alias(text: &str) -> bool {
+    let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    text.strip_prefix('*').is_some_and(is_word)
+        || text.strip_prefix('&').is_some_and(|name| name.starts_with(char::is_alphanumeric))
 }
 
 /// `text` without the quotes around it, which a quote inside of it broke.
@@ -349,7 +357,8 @@ mod tests {
         check("* all files: yes", "* all files: yes");
         check("[brackets] first", "[brackets] first");
         check("{curly} first", "{curly} first");
-        check("*star", "*star");
+        check("*most* files", "*most* files");
+        check("*all*", "*all*");
         check("\"quoted\" then more: x", "\"quoted\" then more: x");
         check("plain", "plain");
         assert!(fields::<Written>("description: [a\n").is_err());

@@ -98,6 +98,7 @@ fn head_of_a_file_gives_description_and_hint() {
         ("agent/prompts/b.md", "\n\n# Heading  here\nmore"),
         ("agent/prompts/c.md", "---\nargument-hint: [a, b]\n---\n"),
         ("agent/prompts/d.md", &long),
+        ("agent/prompts/e.md", "---\nargument-hint: [a] [b]\n---\nText"),
     ]);
     let (templates, problems) = tree.load(&[], &[], false);
     assert!(problems.is_empty(), "{problems:?}");
@@ -112,7 +113,8 @@ fn head_of_a_file_gives_description_and_hint() {
             ("a", "Does it", "<file> [focus]"),
             ("b", "# Heading here", ""),
             ("c", "", "[a, b]"),
-            ("d", cut.as_str(), "")
+            ("d", cut.as_str(), ""),
+            ("e", "Text", "[a] [b]")
         ]
     );
 }
@@ -123,7 +125,7 @@ fn broken_templates_and_collisions_are_named_and_the_rest_is_loaded() {
         ("agent/prompts/bad.md", "---\ndescription: a\n other: b\n---\nText"),
         ("agent/prompts/list.md", "---\n[\"a\"]\n---\nText"),
         ("agent/prompts/open.md", "---\ndescription: x\n"),
-        ("agent/prompts/hint.md", "---\nargument-hint: [a] [b]\n---\nText"),
+        ("agent/prompts/hint.md", "---\nargument-hint: [a [b\n---\nText"),
         ("agent/prompts/object.md", "---\ndescription: x\nargument-hint: {a: b}\n---\nText"),
         ("agent/prompts/with space.md", "Text"),
         ("agent/prompts/good.md", "Text"),
