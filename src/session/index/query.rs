@@ -26,7 +26,7 @@ pub enum QueryError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A word or phrase is longer than [`MAX_WORD_CHARS`].
+    /// A word or phrase is longer than 1,000 characters.
     #[error(
         "a word or phrase of {n_chars} characters is too long to search for; use at most {MAX_WORD_CHARS}"
     )]
